@@ -1,0 +1,67 @@
+"""What a dialect is: how to recognise its records, and how they become Events.
+
+A decoder never raises anything but `NotThisDialect`, never reads prompts or message bodies for
+error words, and answers every record with events or with a named `Drop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from lastsignal.core.events import Event
+
+
+class NotThisDialect(Exception):
+    """The record does not belong to this dialect: the reader asks the ladder again."""
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """A record of this dialect that yields no event, with the reason that is counted."""
+
+    reason: str
+    """lower_snake, from a closed set per dialect: `stream_chunk`, `structural_span`…"""
+
+
+Decoded = list[Event] | Drop
+
+
+class Decoder(Protocol):
+    """Decodes the records of one source, one after another.
+
+    `state` is a msgspec Struct of bounded collections: all that must survive a restart. A decoder
+    keeps nothing anywhere else that a later record depends on.
+    """
+
+    state: msgspec.Struct | None
+
+    def decode(self, record: bytes) -> Decoded:
+        """Return the record's events in order of time, or why there are none.
+
+        Raises:
+            NotThisDialect: the record is JSON, but not of this dialect.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One layout on disk."""
+
+    name: str
+    """lower_snake, e.g. `langchain_events`."""
+    framework: str
+    """What `Event.framework` says unless a decoder knows better, e.g. `langchain`."""
+    recognise: Callable[[Any], bool]
+    """Is this decoded JSON value a record of this layout? Cheap; never raises on any JSON."""
+    decoder: Callable[[str], Decoder]
+    """Makes a decoder for a source's name."""
+    disorder_seconds: float = 0.0
+    """How far behind the newest time a record of this layout may still come (R3)."""
+    description: str = ""
+    """One line: which files these are and how they are told apart."""
+    default_paths: tuple[str, ...] = ()
+    """Where the framework writes such files by default, if anywhere."""

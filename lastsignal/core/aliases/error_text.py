@@ -1,0 +1,95 @@
+"""The shapes in which frameworks write an error (R15) → message, code, type.
+
+Structured fields first: a status code or an exception type beats words in a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MAX_MESSAGE = 500  # characters; longer texts are payload, and the evidence shows the line itself
+_MAX_DEPTH = 4
+
+# `TimeoutError('x')Traceback (most recent…`: LangChain glues both together without a newline.
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\)|\n\s+(?:at |File \")")
+_LEADING_TYPE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|Exit|Warning|Cancelled|Exhausted))\b")
+_REPR = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*)\((['\"])(.*)\2(?:,.*)?\)$", re.DOTALL)
+_MESSAGE_KEYS = ("message", "error_message", "errorMessage", "detail", "msg", "description", "reason", "error", "data", "exception")
+_TYPE_KEYS = ("type", "error_type", "errorType", "error_class", "exception_type", "class", "name", "code")
+_STATUS_KEYS = ("status", "status_code", "statusCode", "http_status", "error_code", "code", "errorCode")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFields:
+    """What a record's error field says."""
+
+    message: str | None = None
+    http_status: int | None = None
+    type: str | None = None
+
+
+def unwrap_error(value: object) -> ErrorFields:
+    """Read an error of any shape: text, repr plus traceback, or objects nested up to 4 levels."""
+    if value is None or value is False or value == "" or value == {}:
+        return ErrorFields()
+    if isinstance(value, Mapping):
+        return _from_mapping(value, 0)
+    if isinstance(value, list):
+        return unwrap_error(value[0]) if value else ErrorFields()
+    return _from_text(str(value))
+
+
+def first_line(text: str) -> str:
+    """Return the error's first line, cut before any traceback and at `MAX_MESSAGE` characters."""
+    cut = _TRACEBACK.search(text)
+    if cut and cut.start() > 0:
+        text = text[: cut.start()]
+    elif cut:
+        text = text.rstrip().rsplit("\n", 1)[-1]  # nothing but a traceback: its last line says it
+    text = text.strip()
+    return text.split("\n", 1)[0].strip()[:MAX_MESSAGE]
+
+
+def http_status_of(value: object) -> int | None:
+    """Return a client or server error code (400–599) from an int or its digits, else None."""
+    if isinstance(value, str) and value.isdecimal() and len(value) == 3:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+        return value
+    return None
+
+
+def _from_text(text: str) -> ErrorFields:
+    message = first_line(text)
+    found = _REPR.match(message)
+    if found:
+        return ErrorFields(message=found[3] or found[1], type=found[1].rsplit(".", 1)[-1])
+    named = _LEADING_TYPE.match(message)
+    return ErrorFields(message=message or None, type=named[1] if named else None)
+
+
+def _from_mapping(value: Mapping[str, Any], depth: int) -> ErrorFields:
+    status = next((s for key in _STATUS_KEYS if (s := http_status_of(value.get(key)))), None)
+    kind = next(
+        (t for key in _TYPE_KEYS if isinstance(t := value.get(key), str) and t and not t.isdecimal()),
+        None,
+    )
+    message: str | None = None
+    for key in _MESSAGE_KEYS:
+        inner = value.get(key)
+        if isinstance(inner, str) and inner.strip():
+            text = _from_text(inner)
+            message, kind = text.message, kind or text.type
+            break
+        if isinstance(inner, Mapping) and inner and depth < _MAX_DEPTH:
+            nested = _from_mapping(inner, depth + 1)
+            if nested.message or nested.http_status:
+                message = nested.message
+                status = status or nested.http_status
+                # the innermost type is the provider's own ("rate_limit_error"), the outer a label
+                kind = nested.type or kind
+                break
+    return ErrorFields(message=message or kind, http_status=status, type=kind)

@@ -1,0 +1,83 @@
+"""Small readers of untrusted JSON values, and the words that frameworks use for a status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from lastsignal.core.events import Status
+
+STATUS_WORDS: dict[str, Status] = {
+    word: status
+    for status, words in {
+        "started": "started start running run in_progress pending executing busy scheduled validating queued open created",
+        "completed": "completed complete ok success succeeded successful done finished end ended idle submitted passed resolved unset",
+        "failed": "failed fail failure error errored exception rejected stuck crashed fatal timeout timed_out timedout err ko",
+        "aborted": "aborted abort cancelled canceled interrupted turn_aborted aborted_streaming skipped declined denied killed terminated stopped",
+    }.items()
+    for word in words.split()
+}  # type: ignore[assignment]  # the keys above are the Status words
+
+
+def text_of(value: object) -> str | None:
+    """Return a non-empty string; numbers become their text, anything else is None."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def count_of(value: object) -> int | None:
+    """Return a non-negative integer (tokens, attempts) from a number or its digits, else None."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 16:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if isfinite(value) and 0 <= value < 1e15 else None
+
+
+def number_of(value: object) -> float | None:
+    """Return a finite number (seconds, US dollars) from a number or its text, else None."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if isfinite(value) else None
+
+
+def mapping_of(value: object) -> Mapping[str, Any]:
+    """Return the value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[Any]:
+    """Return the value if it is a JSON array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def at(value: object, *path: str | int) -> Any:
+    """Walk into objects and arrays; None where the path does not exist."""
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def status_of(value: object) -> Status | None:
+    """Return the status that a framework's word means, None for an unknown word."""
+    if value is True:
+        return "completed"
+    if value is False:
+        return "failed"
+    if not isinstance(value, str):
+        return None
+    return STATUS_WORDS.get(value.strip().lower().replace(" ", "_").replace("-", "_"))

@@ -1,0 +1,161 @@
+"""Records of one source → Events: picks the dialect, completes each event, restores order.
+
+A source keeps its dialect until a record does not fit, so recognising costs nothing once settled.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+import msgspec
+
+from lastsignal.core.aliases.contract import Decoder, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.json_values import decode_leniently
+from lastsignal.core.error_classes import classify
+from lastsignal.core.events import Event, Status
+
+Record = tuple[bytes, int, int]
+"""(bytes, byte offset, 1-based line) of one record."""
+
+_DEFAULT_STATUS: dict[str, Status] = {
+    "agent_start": "started",
+    "tool_call": "started",
+    "retry": "started",
+    "process_error": "failed",
+}
+
+
+class Reader:
+    """Turns the records of one source into Events.
+
+    Args:
+        source: the name that findings show; also the trace id of records that carry none.
+        ladder: dialects in the order in which a record is offered to them.
+        ingest_time: epoch seconds given to events of a source that never shows a time. One
+            constant for the source: order is all that such a file tells, and a window must not see the
+            speed of reading.
+    """
+
+    def __init__(self, source: str, ladder: tuple[Dialect, ...], ingest_time: float) -> None:
+        self.source = source
+        self.records = 0
+        self.events = 0
+        self.skipped: dict[str, int] = {}
+        self.formats: dict[str, int] = {}
+        self.clock = 0.0
+        """The highest record time seen; 0.0 before the first."""
+        self._ladder = ladder
+        self._ingest_time = ingest_time
+        self._dialect: Dialect | None = None
+        self._decoder: Decoder | None = None
+        self._decoders: dict[str, Decoder] = {}
+        self._held: list[tuple[float, int, int, Event]] = []
+        self._arrivals = 0
+
+    def read(self, records: Iterable[Record]) -> list[Event]:
+        """Return the events that these records complete, in order of time."""
+        events: list[Event] = []
+        for data, offset, line in records:
+            self.records += 1
+            decoded = self._decode(data)
+            if isinstance(decoded, Drop):
+                self.skip(decoded.reason)
+                continue
+            for event in decoded:
+                self._complete(event, data, offset, line)
+            self.events += len(decoded)
+            if self._dialect is not None and self._dialect.disorder_seconds:
+                self._hold(decoded)
+                events += self._release(self.clock - self._dialect.disorder_seconds)
+            else:
+                events += decoded
+        return events
+
+    def finish(self) -> list[Event]:
+        """Return what was held for order: the source has ended, or stands still."""
+        return self._release(float("inf"))
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Count input that yields no event."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + count
+
+    def _decode(self, data: bytes) -> list[Event] | Drop:
+        if self._decoder is not None:
+            try:
+                return self._decoder.decode(data)
+            except NotThisDialect:
+                pass
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                pass  # malformed JSON: the lenient way below says how
+        return self._decode_unsettled(data)
+
+    def _decode_unsettled(self, data: bytes) -> list[Event] | Drop:
+        try:
+            value, data = decode_leniently(data)
+        except ValueError as error:
+            return Drop(str(error))
+        for dialect in self._ladder:
+            if not dialect.recognise(value):
+                continue
+            decoder = self._decoders.get(dialect.name)
+            if decoder is None:
+                decoder = self._decoders[dialect.name] = dialect.decoder(self.source)
+            try:
+                decoded = decoder.decode(data)
+            except (NotThisDialect, msgspec.DecodeError):
+                continue
+            self._settle(dialect, decoder)
+            return decoded
+        return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
+
+    def _settle(self, dialect: Dialect, decoder: Decoder) -> None:
+        self._dialect, self._decoder = dialect, decoder
+        self.formats.setdefault(dialect.name, 0)
+
+    def _complete(self, event: Event, data: bytes, offset: int, line: int) -> None:
+        dialect = self._dialect
+        event.source = self.source
+        if event.offset:
+            event.line = line + data.count(b"\n", 0, event.offset)
+        else:
+            event.line = line
+        event.offset += offset
+        if event.framework is None and dialect is not None:
+            event.framework = dialect.framework
+        if not event.trace_id:
+            event.trace_id = self.source
+        self._complete_time(event)
+        status = event.status
+        if status is None:
+            status = event.status = _DEFAULT_STATUS.get(
+                event.event_type, "failed" if event.error_message else "completed"
+            )
+        if status == "failed" and event.error_class is None:
+            event.error_class = classify(
+                event.event_type, event.http_status, event.error_type, event.error_message
+            )
+
+    def _complete_time(self, event: Event) -> None:
+        timestamp = event.timestamp
+        if timestamp == timestamp:  # not NaN
+            if timestamp > self.clock:
+                self.clock = timestamp
+        elif self.clock:
+            event.timestamp, event.timestamp_source = self.clock, "inherited"
+        else:
+            event.timestamp, event.timestamp_source = self._ingest_time, "ingest"
+
+    def _hold(self, events: list[Event]) -> None:
+        for event in events:
+            self._arrivals += 1
+            heapq.heappush(
+                self._held, (event.timestamp, event.sequence or 0, self._arrivals, event)
+            )
+
+    def _release(self, watermark: float) -> list[Event]:
+        released: list[Event] = []
+        held = self._held
+        while held and held[0][0] <= watermark:
+            released.append(heapq.heappop(held)[3])
+        return released

@@ -1,0 +1,15 @@
+"""The ladder: every dialect, in the order in which a record is offered to it.
+
+Specific layouts stand before general ones; `native` and `flat` close it, for they accept any
+record that names what happened.
+"""
+
+from __future__ import annotations
+
+from lastsignal.core.aliases import flat, native
+from lastsignal.core.aliases.contract import Dialect
+
+LADDER: tuple[Dialect, ...] = (
+    native.DIALECT,
+    flat.DIALECT,
+)

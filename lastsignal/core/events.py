@@ -1,0 +1,108 @@
+"""Event: the one vocabulary that rules may speak.
+
+The first eight fields are the published trace schema; the others are what the alias layer, the
+reader and the call table add. An Event is built once per record and not kept: what outlives it
+(evidence, window entries) copies the few values that it needs.
+"""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any, Literal, get_args
+
+import msgspec
+
+EventType = Literal[
+    "agent_start",
+    "model_call",
+    "tool_call",
+    "tool_result",
+    "retry",
+    "agent_end",
+    "process_error",
+    "audit",
+]
+Status = Literal["started", "completed", "failed", "aborted"]
+TimestampSource = Literal["record", "inherited", "ingest"]
+
+EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+UNTIMED = nan
+"""The timestamp of an event whose record carries none, until the reader inherits one."""
+
+Metadata = dict[str, Any]
+
+
+class Event(msgspec.Struct, kw_only=True, gc=False):
+    """One thing that an agent did, or that happened to it."""
+
+    # -- the published schema ---------------------------------------------------------------
+    timestamp: float = UNTIMED
+    """Epoch seconds."""
+    trace_id: str = ""
+    """The run; empty until the reader falls back to the source's name."""
+    event_type: EventType
+    operation: str | None = None
+    """The tool, action or model; for agent events the agent or workflow."""
+    status: Status | None = None
+    error_message: str | None = None
+    """First line of the failure's text, without a traceback."""
+    attempt: int | None = None
+    """1-indexed."""
+    metadata: Metadata | msgspec.Raw | None = None
+    """Whatever else the record says; parsed on demand, see `metadata_of`."""
+
+    # -- who and which call -----------------------------------------------------------------
+    agent: str | None = None
+    call_id: str | None = None
+    """Pairs a start with its end: the same on both."""
+    parent_id: str | None = None
+    """`call_id` of the enclosing call or agent."""
+
+    # -- why it failed ----------------------------------------------------------------------
+    error_class: str | None = None
+    """One of `error_classes.ERROR_CLASSES`; decided once, by the reader, for failed events."""
+    http_status: int | None = None
+    error_type: str | None = None
+    """Exception type or the framework's own error code, as written."""
+
+    # -- what it used -----------------------------------------------------------------------
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    duration_seconds: float | None = None
+    finish_reason: str | None = None
+    arguments_hash: str | None = None
+    """Of the canonicalised arguments: equal for equal calls, see `arguments.hash_arguments`."""
+
+    # -- where it came from -----------------------------------------------------------------
+    framework: str | None = None
+    source: str = ""
+    line: int = 0
+    """1-based line of `offset` in the (decompressed) source."""
+    offset: int = 0
+    """Byte offset of the record in the (decompressed) source; a decoder that takes several
+    events from one record sets it relative to the record's first byte."""
+    timestamp_source: TimestampSource = "record"
+    sequence: int | None = None
+    """The framework's own order of emission where it has one (R3): sorts before time."""
+
+
+_decode_metadata = msgspec.json.Decoder(Metadata).decode
+
+
+def metadata_of(event: Event) -> Metadata:
+    """Return the event's metadata as a dict; an unusable payload counts as empty."""
+    metadata = event.metadata
+    if isinstance(metadata, dict):
+        return metadata
+    parsed: Metadata = {}
+    if metadata is not None and bytes(metadata):
+        try:
+            parsed = _decode_metadata(metadata)
+        except (msgspec.MsgspecError, RecursionError):
+            parsed = {}
+    event.metadata = parsed
+    return parsed

@@ -1,0 +1,69 @@
+"""Times as frameworks write them → epoch seconds (float)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import isfinite
+
+# Any time that a real trace can carry: 1990 to 2100. What lies outside is a placeholder or damage
+# (year 0, 9999, a counter), and would stall or jump every clock that it touched.
+EARLIEST = 631152000.0
+LATEST = 4102444800.0
+
+_UNITS = (1.0, 1e3, 1e6, 1e9)  # seconds, milliseconds, microseconds, nanoseconds
+
+
+def parse_timestamp(value: object) -> float | None:
+    """Return epoch seconds for seconds, ms, µs, ns (numbers or digits) and ISO-8601, else None.
+
+    A text without a zone counts as UTC: the host's zone is not in the trace, and the same file must
+    give the same times everywhere. Times before 1990 or after 2100 are no times.
+    """
+    if isinstance(value, str):
+        return _parse_text(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return _from_number(value)
+
+
+def _from_number(value: float) -> float | None:
+    if not isfinite(value):
+        return None
+    for unit in _UNITS:
+        seconds = value / unit
+        if EARLIEST <= seconds <= LATEST:
+            return seconds
+    return None
+
+
+def _parse_text(text: str) -> float | None:
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        parsed = datetime.fromisoformat(_trim_fraction(text))
+    except ValueError:
+        try:
+            return _from_number(float(text))
+        except (ValueError, OverflowError):
+            return None
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=UTC)
+    try:
+        seconds = parsed.timestamp()
+    except (OverflowError, ValueError):
+        return None
+    return seconds if EARLIEST <= seconds <= LATEST else None
+
+
+def _trim_fraction(text: str) -> str:
+    """Cut a fraction of more than six digits (Go and OTLP write nine); keep the zone."""
+    dot = text.find(".")
+    if dot < 0:
+        dot = text.find(",")  # Python's logging writes 12:00:00,123
+    if dot < 0:
+        return text
+    end = dot + 1
+    while end < len(text) and text[end].isdigit():
+        end += 1
+    return text[:dot] + "." + text[dot + 1 : min(end, dot + 7)] + text[end:]
