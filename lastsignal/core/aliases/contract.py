@@ -36,7 +36,10 @@ class Decoder(Protocol):
     keeps nothing anywhere else that a later record depends on.
     """
 
-    state: msgspec.Struct | None
+    @property
+    def state(self) -> msgspec.Struct | None:
+        """Of the decoder's own type: whoever restores it decodes to `type(decoder.state)`."""
+        ...
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's events in order of time, or why there are none.

@@ -11,6 +11,16 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
+def value_of(raw: bytes | msgspec.Raw) -> Any:
+    """Return what an undecoded field holds; None for one that is absent or damaged."""
+    if not bytes(raw):
+        return None
+    try:
+        return _decode(raw)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None
+
+
 def decode_leniently(data: bytes) -> tuple[Any, bytes]:
     """Return a record's value, and bytes that a strict decoder takes.
 

@@ -6,10 +6,11 @@ record that names what happened.
 
 from __future__ import annotations
 
-from lastsignal.core.aliases import flat, native
+from lastsignal.core.aliases import claude, flat, native
 from lastsignal.core.aliases.contract import Dialect
 
 LADDER: tuple[Dialect, ...] = (
+    *claude.DIALECTS,
     native.DIALECT,
     flat.DIALECT,
 )

@@ -1,0 +1,145 @@
+"""The verdict of a `result` record: which of its subtypes are failures, and of what kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwrap_error
+from lastsignal.core.aliases.fields import count_of, list_of, number_of, text_of
+from lastsignal.core.aliases.provider_text import provider_error
+from lastsignal.core.events import Status
+
+# Subtype → (operation of the audit event, what the limit is called in its metadata).
+_LIMITS = {
+    "error_max_turns": "turn_limit",
+    "error_max_budget_usd": "budget",
+}
+_DOLLARS = re.compile(r"\$\s?(\d+(?:\.\d+)?)")
+_TURNS = re.compile(r"maximum number of turns \((\d+)\)")
+_ABORTED = re.compile(
+    r"(?:Error: )?(?:Request was aborted|AbortError|\[Request interrupted by user)"
+)
+
+
+class Result(msgspec.Struct, gc=False):
+    """The fields of a `result` record that are read."""
+
+    subtype: Any = None
+    is_error: Any = None
+    num_turns: Any = None
+    duration_ms: Any = None
+    total_cost_usd: Any = None
+    result: Any = None
+    error: Any = None
+    errors: Any = None
+    api_error_status: Any = None
+    terminal_reason: Any = None
+    stop_reason: Any = None
+    permission_denials: Any = None
+
+    def denied(self) -> list[Mapping[str, Any]]:
+        """Calls that a user or a policy refused."""
+        return [denial for denial in list_of(self.permission_denials) if isinstance(denial, dict)]
+
+    def errors_text(self) -> str | None:
+        """The first error that is no internal diagnostic."""
+        texts = [text for text in list_of(self.errors) if isinstance(text, str)]
+        return next((text for text in texts if not text.startswith("[ede_diagnostic]")), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended, and the event that says why where no earlier record does."""
+
+    status: Status
+    error: ErrorFields = field(default_factory=ErrorFields)
+    facts: dict[str, Any] | None = None
+    leaf: dict[str, Any] | None = None
+    repeats: bool = False
+    """The leaf only repeats a failure that a record of its own may have told."""
+
+
+def outcome_of(result: Result) -> Outcome:
+    """Judge a result. `is_error` may come with subtype `success`, and the other way round."""
+    subtype = text_of(result.subtype) or ""
+    reason = text_of(result.terminal_reason)
+    facts = _facts(result, reason)
+    if subtype in _LIMITS:
+        return _limit(subtype, result, facts)
+    if subtype == "error_during_execution" and _was_aborted(result, reason):
+        return Outcome("aborted", _error_of(result), facts)
+    if subtype.startswith("error") or result.is_error is True:
+        return _failure(subtype, result, facts)
+    return Outcome("completed", facts=facts)
+
+
+def _limit(subtype: str, result: Result, facts: dict[str, Any] | None) -> Outcome:
+    text = result.errors_text() or text_of(result.result) or subtype
+    metadata = {"limit_kind": subtype, **(facts or {})}
+    pattern, name = (
+        (_DOLLARS, "budget_limit") if subtype == "error_max_budget_usd" else (_TURNS, "limit")
+    )
+    found = pattern.search(text)
+    if found:
+        metadata[name] = number_of(found[1]) if name == "budget_limit" else count_of(found[1])
+    message = unwrap_error(text).message
+    leaf = {
+        "event_type": "audit",
+        "operation": _LIMITS[subtype],
+        "status": "failed",
+        "error_message": message,
+        "error_type": subtype,
+        "metadata": metadata,
+    }
+    if subtype == "error_max_budget_usd":
+        leaf["error_class"] = "budget"
+    return Outcome("failed", ErrorFields(message, None, subtype), facts, leaf)
+
+
+def _failure(subtype: str, result: Result, facts: dict[str, Any] | None) -> Outcome:
+    error = _error_of(result)
+    kind = error.type or (subtype if subtype.startswith("error") else None)
+    fields = {
+        "status": "failed",
+        "error_message": error.message or subtype,
+        "error_type": kind,
+        "http_status": error.http_status,
+    }
+    if subtype == "error_max_structured_output_retries":
+        leaf = {"event_type": "process_error", "error_class": "schema", **fields}
+    elif error.http_status is not None or subtype == "success":
+        leaf = {"event_type": "model_call", "operation": "claude", **fields}
+    else:
+        leaf = {"event_type": "process_error", **fields}
+    ended = ErrorFields(error.message or subtype, error.http_status, kind)
+    return Outcome(
+        "failed", ended, facts, leaf, repeats=subtype != "error_max_structured_output_retries"
+    )
+
+
+def _error_of(result: Result) -> ErrorFields:
+    text = result.errors_text() or text_of(result.error) or text_of(result.result)
+    error = provider_error(text)
+    status = http_status_of(result.api_error_status) or error.http_status
+    return ErrorFields(error.message, status, error.type)
+
+
+def _was_aborted(result: Result, reason: str | None) -> bool:
+    if reason is not None and reason.startswith("aborted"):
+        return True
+    return any(isinstance(text, str) and _ABORTED.match(text) for text in list_of(result.errors))
+
+
+def _facts(result: Result, reason: str | None) -> dict[str, Any] | None:
+    facts = {
+        "num_turns": count_of(result.num_turns),
+        "total_cost_usd": number_of(result.total_cost_usd),
+        "terminal_reason": reason,
+        "permission_denials": len(result.denied()) or None,
+    }
+    return {name: value for name, value in facts.items() if value is not None} or None
