@@ -1,9 +1,9 @@
 """The exception tree; imports nothing of ours.
 
-    LastSignalError            expected trouble: told to the user, never a traceback
-    ├── InputError             exit 3: a path, a file or a stream cannot be read
-    ├── UsageError             exit 3: flags that contradict each other, bad configuration
-    └── RuleError              exit 2: one or more rule files are wrong; carries every Problem
+LastSignalError            expected trouble: told to the user, never a traceback
+├── InputError             exit 3: a path, a file or a stream cannot be read
+├── UsageError             exit 3: flags that contradict each other, bad configuration
+└── RuleError              exit 2: one or more rule files are wrong; carries every Problem
 """
 
 from __future__ import annotations

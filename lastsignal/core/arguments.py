@@ -18,6 +18,8 @@ def hash_arguments(arguments: object) -> str | None:
     """
     if arguments is None:
         return None
+    if isinstance(arguments, dict):
+        return _digest_value(arguments)
     if isinstance(arguments, str | bytes | msgspec.Raw):
         text = arguments.encode() if isinstance(arguments, str) else bytes(arguments)
         if not text.strip():
@@ -28,6 +30,10 @@ def hash_arguments(arguments: object) -> str | None:
             return _digest(text)
     if isinstance(arguments, str):
         return hash_arguments(arguments) if arguments[:1] in "{[" else _digest(arguments.encode())
+    return _digest_value(arguments)
+
+
+def _digest_value(arguments: object) -> str:
     try:
         return _digest(_encode(arguments))
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):

@@ -33,7 +33,16 @@ ERROR_CLASSES: tuple[str, ...] = (
 )
 
 RETRYABLE: frozenset[str] = frozenset(
-    {"rate_limit", "timeout", "connection", "server_error", "overloaded", "resource", "unknown", "tool_error"}
+    {
+        "rate_limit",
+        "timeout",
+        "connection",
+        "server_error",
+        "overloaded",
+        "resource",
+        "unknown",
+        "tool_error",
+    }
 )
 """Classes where the same request may succeed later. The rest fails the same way each time."""
 
@@ -103,9 +112,18 @@ _BY_TYPE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("auth", r"authentication|unauthori[sz]ed|unauthenticated|credential|oauth"),
         ("permission", r"permission|forbidden|access_?denied|not_?allowed|approval"),
         ("not_found", r"not_?found|nosuch|filenotfound|is_a_directory|isadirectory"),
-        ("schema", r"validation|schema|parsing|jsondecode|formaterror|typeerror|keyerror|structuredoutput|unicode_?decode"),
-        ("invalid_request", r"bad_?request|invalid_?request|invalid_?argument|valueerror|unprocessable"),
-        ("connection", r"connect|network|socket|ssl|dns|brokenpipe|protocolerror|gaierror|apiconnection"),
+        (
+            "schema",
+            r"validation|schema|parsing|jsondecode|formaterror|typeerror|keyerror|structuredoutput|unicode_?decode",
+        ),
+        (
+            "invalid_request",
+            r"bad_?request|invalid_?request|invalid_?argument|valueerror|unprocessable",
+        ),
+        (
+            "connection",
+            r"connect|network|socket|ssl|dns|brokenpipe|protocolerror|gaierror|apiconnection",
+        ),
         ("resource", r"memory|diskfull|nospace|sandbox_?unavailable|output_?limit|oserror"),
         ("server_error", r"internal_?server|server_?error|api_error|badgateway|^internal$"),
         ("tool_error", r"tool"),
@@ -115,18 +133,48 @@ _BY_TYPE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 _BY_TEXT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
-        ("rate_limit", r"\b429\b|rate[ _-]?limit|too many requests|throttl|resource[_ ]exhausted|quota exceeded|exceeded [\w ]*quota"),
-        ("overloaded", r"\b529\b|\b503\b|overloaded|service unavailable|temporarily unavailable|at capacity"),
-        ("timeout", r"\btime[sd]?[ -]?out\b|timeout|deadline exceeded|\b504\b|\b408\b|took too long"),
-        ("auth", r"\b401\b|unauthori[sz]ed|invalid (?:x-)?api[ -_]?key|authentication|token (?:has )?expired|not logged in"),
-        ("permission", r"\b403\b|forbidden|permission denied|access denied|not permitted|operation not allowed"),
-        ("schema", r"validation error|does not match (?:the )?schema|invalid json|json ?decode|missing \d* ?required|unexpected keyword|failed to parse"),
-        ("not_found", r"\b404\b|not found|no such (?:file|tool|table|host)|does not exist|unknown (?:tool|function|model)"),
-        ("connection", r"connection (?:refused|reset|error|aborted|closed)|econn|network (?:error|is unreachable)|unreachable|ssl[:_ ]|name resolution|getaddrinfo|broken pipe"),
-        ("resource", r"out of memory|no space left|oom[- ]?kill|memoryerror|too many open files|disk full"),
+        (
+            "rate_limit",
+            r"\b429\b|rate[ _-]?limit|too many requests|throttl|resource[_ ]exhausted|quota exceeded|exceeded [\w ]*quota",
+        ),
+        (
+            "overloaded",
+            r"\b529\b|\b503\b|overloaded|service unavailable|temporarily unavailable|at capacity",
+        ),
+        (
+            "timeout",
+            r"\btime[sd]?[ -]?out\b|timeout|deadline exceeded|\b504\b|\b408\b|took too long",
+        ),
+        (
+            "auth",
+            r"\b401\b|unauthori[sz]ed|invalid (?:x-)?api[ -_]?key|authentication|token (?:has )?expired|not logged in",
+        ),
+        (
+            "permission",
+            r"\b403\b|forbidden|permission denied|access denied|not permitted|operation not allowed",
+        ),
+        (
+            "schema",
+            r"validation error|does not match (?:the )?schema|invalid json|json ?decode|missing \d* ?required|unexpected keyword|failed to parse",
+        ),
+        (
+            "not_found",
+            r"\b404\b|not found|no such (?:file|tool|table|host)|does not exist|unknown (?:tool|function|model)",
+        ),
+        (
+            "connection",
+            r"connection (?:refused|reset|error|aborted|closed)|econn|network (?:error|is unreachable)|unreachable|ssl[:_ ]|name resolution|getaddrinfo|broken pipe",
+        ),
+        (
+            "resource",
+            r"out of memory|no space left|oom[- ]?kill|memoryerror|too many open files|disk full",
+        ),
         ("cancelled", r"cancell?ed|interrupted|keyboardinterrupt|aborted by"),
         ("server_error", r"\b50[0-2]\b|internal (?:server )?error|bad gateway|server[_ ]error"),
-        ("invalid_request", r"\b400\b|bad request|invalid (?:request|argument|parameter|value)|\b422\b"),
+        (
+            "invalid_request",
+            r"\b400\b|bad request|invalid (?:request|argument|parameter|value)|\b422\b",
+        ),
     )
 )
 

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 
-def locate(container: bytes, elements: Iterable[msgspec.Raw], base: int = 0) -> Iterator[tuple[int, bytes]]:
+def locate(
+    container: bytes, elements: Iterable[msgspec.Raw], base: int = 0
+) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, bytes) of each element; offsets count from `base` at `container`'s start.
 
     `elements` are the Raw values of one array of `container`, in order. For arrays in arrays,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 MAX_MESSAGE = 500  # characters; longer texts are payload, and the evidence shows the line itself
@@ -15,11 +16,41 @@ _MAX_DEPTH = 4
 
 # `TimeoutError('x')Traceback (most recent…`: LangChain glues both together without a newline.
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|\n\s+(?:at |File \")")
-_LEADING_TYPE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|Exit|Warning|Cancelled|Exhausted))\b")
+_LEADING_TYPE = re.compile(
+    r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|Exit|Warning|Cancelled|Exhausted))\b"
+)
 _REPR = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*)\((['\"])(.*)\2(?:,.*)?\)$", re.DOTALL)
-_MESSAGE_KEYS = ("message", "error_message", "errorMessage", "detail", "msg", "description", "reason", "error", "data", "exception")
-_TYPE_KEYS = ("type", "error_type", "errorType", "error_class", "exception_type", "class", "name", "code")
-_STATUS_KEYS = ("status", "status_code", "statusCode", "http_status", "error_code", "code", "errorCode")
+_MESSAGE_KEYS = (
+    "message",
+    "error_message",
+    "errorMessage",
+    "detail",
+    "msg",
+    "description",
+    "reason",
+    "error",
+    "data",
+    "exception",
+)
+_TYPE_KEYS = (
+    "type",
+    "error_type",
+    "errorType",
+    "error_class",
+    "exception_type",
+    "class",
+    "name",
+    "code",
+)
+_STATUS_KEYS = (
+    "status",
+    "status_code",
+    "statusCode",
+    "http_status",
+    "error_code",
+    "code",
+    "errorCode",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +70,7 @@ def unwrap_error(value: object) -> ErrorFields:
         return _from_mapping(value, 0)
     if isinstance(value, list):
         return unwrap_error(value[0]) if value else ErrorFields()
-    return _from_text(str(value))
+    return error_in_text(str(value))
 
 
 def first_line(text: str) -> str:
@@ -62,7 +93,9 @@ def http_status_of(value: object) -> int | None:
     return None
 
 
-def _from_text(text: str) -> ErrorFields:
+@lru_cache(maxsize=1024)
+def error_in_text(text: str) -> ErrorFields:
+    """Read an error that is text; the same few texts come again and again, so they are remembered."""
     message = first_line(text)
     found = _REPR.match(message)
     if found:
@@ -74,14 +107,18 @@ def _from_text(text: str) -> ErrorFields:
 def _from_mapping(value: Mapping[str, Any], depth: int) -> ErrorFields:
     status = next((s for key in _STATUS_KEYS if (s := http_status_of(value.get(key)))), None)
     kind = next(
-        (t for key in _TYPE_KEYS if isinstance(t := value.get(key), str) and t and not t.isdecimal()),
+        (
+            t
+            for key in _TYPE_KEYS
+            if isinstance(t := value.get(key), str) and t and not t.isdecimal()
+        ),
         None,
     )
     message: str | None = None
     for key in _MESSAGE_KEYS:
         inner = value.get(key)
         if isinstance(inner, str) and inner.strip():
-            text = _from_text(inner)
+            text = error_in_text(inner)
             message, kind = text.message, kind or text.type
             break
         if isinstance(inner, Mapping) and inner and depth < _MAX_DEPTH:

@@ -113,7 +113,9 @@ class AliasTable:
     """Which names mean what; the built-in table plus what a configuration adds."""
 
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ALIASES)
-    event_words: Mapping[str, tuple[EventType, Status | None]] = field(default_factory=lambda: EVENT_WORDS)
+    event_words: Mapping[str, tuple[EventType, Status | None]] = field(
+        default_factory=lambda: EVENT_WORDS
+    )
 
     def find(self, record: Mapping[str, Any], name: str) -> Any:
         """Return the first non-empty value among the names of a field."""
@@ -130,7 +132,9 @@ class AliasTable:
         for alias in self.fields["event_type"]:
             value = record.get(alias)
             if isinstance(value, str):
-                known = self.event_words.get(value.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_"))
+                known = self.event_words.get(
+                    value.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_")
+                )
                 if known is not None:
                     return known
         return None
@@ -141,7 +145,9 @@ DEFAULT_TABLE = AliasTable()
 
 def recognise(value: Any) -> bool:
     """A JSON object that names an event type by any alias, and that has something more to say."""
-    return isinstance(value, dict) and len(value) > 1 and DEFAULT_TABLE.event_type(value) is not None
+    return (
+        isinstance(value, dict) and len(value) > 1 and DEFAULT_TABLE.event_type(value) is not None
+    )
 
 
 class FlatDecoder:
@@ -164,7 +170,9 @@ class FlatDecoder:
             raise NotThisDialect
         return [self._event(value, *named)]
 
-    def _event(self, record: dict[str, Any], event_type: EventType, implied: Status | None) -> Event:
+    def _event(
+        self, record: dict[str, Any], event_type: EventType, implied: Status | None
+    ) -> Event:
         find = self._table.find
         error = unwrap_error(find(record, "error_message"))
         timestamp = parse_timestamp(find(record, "timestamp"))
@@ -197,7 +205,11 @@ class FlatDecoder:
         status = status_of(self._table.find(record, "status"))
         if status is None and event.http_status is None:
             event.http_status = http_status_of(record.get("status"))
-        if event.event_type == "tool_result" and status in (None, "completed") and not event.error_message:
+        if (
+            event.event_type == "tool_result"
+            and status in (None, "completed")
+            and not event.error_message
+        ):
             hidden = failure_in_output(self._table.find(record, "output"))
             if hidden is not None:
                 status = "failed"
@@ -225,7 +237,9 @@ class FlatDecoder:
     def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
         """Everything without a field of its own: kept, so that a rule of the user's can read it."""
         metadata = record.get("metadata")
-        rest = {key: value for key, value in record.items() if key not in _MAPPED and key != "metadata"}
+        rest = {
+            key: value for key, value in record.items() if key not in _MAPPED and key != "metadata"
+        }
         return {**rest, **metadata} if isinstance(metadata, dict) else rest
 
 

@@ -1,7 +1,8 @@
 """The published trace schema, decoded straight into Events: the fast path.
 
-A record with exact names and types needs one pass of the decoder. Whatever is not exact (aliases, ISO
-times, numbers in strings, unknown words) is left to `flat`, which knows every alias.
+A record with exact names and types needs one pass of the decoder; of its metadata only what an event of
+its type can carry is read. Whatever is not exact (aliases, ISO times, numbers in strings, unknown words) is
+left to `flat`, which knows every alias.
 """
 
 from __future__ import annotations
@@ -12,18 +13,50 @@ import msgspec
 
 from lastsignal.core.aliases import flat
 from lastsignal.core.aliases.contract import Decoded, Dialect
+from lastsignal.core.aliases.error_text import error_in_text
+from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import EVENT_TYPES, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.timestamps import EARLIEST, LATEST, parse_timestamp
 
-_EMPTY = msgspec.Raw(b"")
-_NEEDS_OPERATION = frozenset({"tool_call", "tool_result", "retry"})
+_NONE = msgspec.Raw(b"")
 
 
-class _Record(Event, kw_only=True, gc=False, rename=None):
-    metadata: msgspec.Raw = _EMPTY  # type: ignore[assignment]  # parsed only when a rule asks
+class _Record(Event, kw_only=True, gc=False):
+    metadata: msgspec.Raw = _NONE  # parsed only where something asks
+
+
+class _CallMetadata(msgspec.Struct, gc=False):
+    arguments: Any = None
+    args: Any = None
+    input: Any = None
+
+
+class _FailureMetadata(msgspec.Struct, gc=False):
+    http_status: int | None = None
+    status_code: int | None = None
+    error_type: str | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _ModelMetadata(_Usage, gc=False):
+    model: str | None = None
+    cost_usd: float | None = None
+    finish_reason: str | None = None
+    usage: _Usage | None = None
+    tokens: msgspec.Raw = _NONE
 
 
 _decode = msgspec.json.Decoder(_Record).decode
+_decode_call = msgspec.json.Decoder(_CallMetadata).decode
+_decode_failure = msgspec.json.Decoder(_FailureMetadata).decode
+_decode_model = msgspec.json.Decoder(_ModelMetadata).decode
+_NEEDS_OPERATION = frozenset({"tool_call", "tool_result", "retry"})
 
 
 def recognise(value: Any) -> bool:
@@ -42,20 +75,69 @@ class NativeDecoder:
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
         try:
-            event: Event = _decode(record)
+            event = _decode(record)
+            if event.status is None or not self._exact(event):
+                return self._flat.decode(record)
+            if event.status == "failed":
+                if event.error_message is None:
+                    return self._flat.decode(record)
+                _read_failure(event)
+            if event.metadata is not _NONE:
+                if event.event_type == "tool_call":
+                    _read_call(event)
+                elif event.event_type == "model_call":
+                    _read_model(event)
         except (msgspec.ValidationError, UnicodeDecodeError):
             return self._flat.decode(record)
-        timestamp = event.timestamp
-        if not 631152000.0 <= timestamp <= 4102444800.0:
-            parsed = parse_timestamp(timestamp)
-            if parsed is None:
-                return self._flat.decode(record)
-            event.timestamp = parsed
-        if event.operation is None and event.event_type in _NEEDS_OPERATION:
-            return self._flat.decode(record)
-        if event.status is None or (event.status == "failed" and event.error_message is None):
-            return self._flat.decode(record)
         return [event]
+
+    def _exact(self, event: Event) -> bool:
+        if not EARLIEST <= event.timestamp <= LATEST:
+            parsed = parse_timestamp(event.timestamp)
+            if parsed is None:
+                return False
+            event.timestamp = parsed
+        return event.operation is not None or event.event_type not in _NEEDS_OPERATION
+
+
+def _read_call(event: _Record) -> None:
+    if event.arguments_hash is None:
+        call = _decode_call(event.metadata)
+        for value in (call.arguments, call.args, call.input):
+            if value is not None:
+                event.arguments_hash = hash_arguments(value)
+                return
+
+
+def _read_failure(event: _Record) -> None:
+    error = error_in_text(event.error_message or "")
+    event.error_message = error.message
+    if event.metadata is not _NONE:
+        found = _decode_failure(event.metadata)
+        event.http_status = event.http_status or found.http_status or found.status_code
+        event.error_type = event.error_type or found.error_type
+    event.error_type = event.error_type or error.type
+
+
+def _read_model(event: _Record) -> None:
+    found = _decode_model(event.metadata)
+    if found.tokens is not _NONE:
+        raise msgspec.ValidationError  # `tokens: {input, output}` and its like: flat knows
+    event.model = event.model or found.model
+    if event.status == "started":
+        return
+    usage = found.usage or found
+    if event.input_tokens is None:
+        event.input_tokens = (
+            usage.input_tokens if usage.input_tokens is not None else usage.prompt_tokens
+        )
+    if event.output_tokens is None:
+        event.output_tokens = (
+            usage.output_tokens if usage.output_tokens is not None else usage.completion_tokens
+        )
+    if event.cost_usd is None:
+        event.cost_usd = found.cost_usd
+    event.finish_reason = event.finish_reason or found.finish_reason
 
 
 DIALECT = Dialect(

@@ -12,7 +12,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoder, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.json_values import decode_leniently
-from lastsignal.core.error_classes import classify
+from lastsignal.core.error_classes import ERROR_CLASSES, classify
 from lastsignal.core.events import Event, Status
 
 Record = tuple[bytes, int, int]
@@ -47,7 +47,8 @@ class Reader:
         """The highest record time seen; 0.0 before the first."""
         self._ladder = ladder
         self._ingest_time = ingest_time
-        self._dialect: Dialect | None = None
+        self._framework: str | None = None
+        self._disorder = 0.0
         self._decoder: Decoder | None = None
         self._decoders: dict[str, Decoder] = {}
         self._held: list[tuple[float, int, int, Event]] = []
@@ -56,25 +57,42 @@ class Reader:
     def read(self, records: Iterable[Record]) -> list[Event]:
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
+        source, clock, seen = self.source, self.clock, 0
         for data, offset, line in records:
-            self.records += 1
+            seen += 1
             decoded = self._decode(data)
-            if isinstance(decoded, Drop):
+            if decoded.__class__ is Drop:
                 self.skip(decoded.reason)
                 continue
             for event in decoded:
-                self._complete(event, data, offset, line)
-            self.events += len(decoded)
-            if self._dialect is not None and self._dialect.disorder_seconds:
+                event.source = source
+                event.line = line + data.count(b"\n", 0, event.offset) if event.offset else line
+                event.offset += offset
+                timestamp = event.timestamp
+                if timestamp > clock:
+                    clock = timestamp
+                elif timestamp != timestamp:  # NaN: the record carries no time
+                    self._inherit_time(event, clock)
+                if event.framework is None:
+                    event.framework = self._framework
+                if not event.trace_id:
+                    event.trace_id = source
+                if event.status != "completed" and event.status != "started":
+                    _judge(event)
+            if self._disorder:
                 self._hold(decoded)
-                events += self._release(self.clock - self._dialect.disorder_seconds)
-            else:
-                events += decoded
+                decoded = self._release(clock - self._disorder)
+            events += decoded
+        self.clock = clock
+        self.records += seen
+        self.events += len(events)
         return events
 
     def finish(self) -> list[Event]:
         """Return what was held for order: the source has ended, or stands still."""
-        return self._release(float("inf"))
+        events = self._release(float("inf"))
+        self.events += len(events)
+        return events
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count input that yields no event."""
@@ -110,39 +128,13 @@ class Reader:
         return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
 
     def _settle(self, dialect: Dialect, decoder: Decoder) -> None:
-        self._dialect, self._decoder = dialect, decoder
+        self._decoder, self._framework = decoder, dialect.framework
+        self._disorder = max(self._disorder, dialect.disorder_seconds)
         self.formats.setdefault(dialect.name, 0)
 
-    def _complete(self, event: Event, data: bytes, offset: int, line: int) -> None:
-        dialect = self._dialect
-        event.source = self.source
-        if event.offset:
-            event.line = line + data.count(b"\n", 0, event.offset)
-        else:
-            event.line = line
-        event.offset += offset
-        if event.framework is None and dialect is not None:
-            event.framework = dialect.framework
-        if not event.trace_id:
-            event.trace_id = self.source
-        self._complete_time(event)
-        status = event.status
-        if status is None:
-            status = event.status = _DEFAULT_STATUS.get(
-                event.event_type, "failed" if event.error_message else "completed"
-            )
-        if status == "failed" and event.error_class is None:
-            event.error_class = classify(
-                event.event_type, event.http_status, event.error_type, event.error_message
-            )
-
-    def _complete_time(self, event: Event) -> None:
-        timestamp = event.timestamp
-        if timestamp == timestamp:  # not NaN
-            if timestamp > self.clock:
-                self.clock = timestamp
-        elif self.clock:
-            event.timestamp, event.timestamp_source = self.clock, "inherited"
+    def _inherit_time(self, event: Event, clock: float) -> None:
+        if clock:
+            event.timestamp, event.timestamp_source = clock, "inherited"
         else:
             event.timestamp, event.timestamp_source = self._ingest_time, "ingest"
 
@@ -159,3 +151,15 @@ class Reader:
         while held and held[0][0] <= watermark:
             released.append(heapq.heappop(held)[3])
         return released
+
+
+def _judge(event: Event) -> None:
+    """Settle the status of an event whose record names none, and the class of a failure."""
+    if event.status is None:
+        event.status = _DEFAULT_STATUS.get(
+            event.event_type, "failed" if event.error_message else "completed"
+        )
+    if event.status == "failed" and event.error_class not in ERROR_CLASSES:
+        event.error_class = classify(
+            event.event_type, event.http_status, event.error_type, event.error_message
+        )

@@ -1,0 +1,112 @@
+"""Attributes in the three spellings that exist, of which only the named keys are decoded.
+
+A span's attributes hold whole conversations; what no rule reads stays bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.aliases.json_values import value_of
+from lastsignal.core.aliases.otel.spans import SpanEvent
+
+_MAX_VALUE = 262_144  # bytes; a longer value is payload, whatever its key
+_MAX_DEPTH = 6
+
+_decode_mapping = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class _Event(msgspec.Struct):
+    name: Any = None
+    attributes: msgspec.Raw = msgspec.Raw(b"")
+
+
+_decode_events = msgspec.json.Decoder(list[_Event]).decode
+
+
+class _KeyValue(msgspec.Struct):
+    key: str = ""
+    value: msgspec.Raw = msgspec.Raw(b"")
+
+
+_decode_pairs = msgspec.json.Decoder(list[_KeyValue]).decode
+
+
+def read_attributes(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> dict[str, Any]:
+    """Read `{key: value}` (SDK) or `[{key, value: {stringValue: …}}]` (OTLP)."""
+    return dict(_decoded(raw, wanted, any_value))
+
+
+def read_tags(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> dict[str, Any]:
+    """Read `[{key, type, value}]` (Jaeger)."""
+    return dict(_decoded(raw, wanted, lambda value: value))
+
+
+def read_events(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> tuple[SpanEvent, ...]:
+    """Read a span's events (SDK and OTLP); one without a name says nothing."""
+    if len(bytes(raw)) < 3:  # absent, or an empty list
+        return ()
+    try:
+        events = _decode_events(raw)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return ()
+    return tuple(
+        SpanEvent(event.name, read_attributes(event.attributes, wanted))
+        for event in events
+        if isinstance(event.name, str)
+    )
+
+
+def _decoded(
+    raw: bytes | msgspec.Raw, wanted: frozenset[str], unwrap: Callable[[Any], Any]
+) -> Iterator[tuple[str, Any]]:
+    data = bytes(raw)
+    head = data.lstrip()[:1]
+    try:
+        if head == b"{":
+            yield from _kept(_decode_mapping(data).items(), wanted, lambda value: value)
+        elif head == b"[":
+            pairs = ((pair.key, pair.value) for pair in _decode_pairs(data))
+            yield from _kept(pairs, wanted, unwrap)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return
+
+
+def _kept(
+    pairs: Iterable[tuple[str, msgspec.Raw]],
+    wanted: frozenset[str],
+    unwrap: Callable[[Any], Any],
+) -> Iterator[tuple[str, Any]]:
+    for key, raw in pairs:
+        if key in wanted and len(bytes(raw)) <= _MAX_VALUE:
+            value = unwrap(value_of(raw))
+            if value is not None:
+                yield key, value
+
+
+def any_value(value: Any, depth: int = 0) -> Any:
+    """Return what an OTLP AnyValue holds; camelCase and snake_case, integers also as digits."""
+    if not isinstance(value, dict) or len(value) != 1 or depth > _MAX_DEPTH:
+        return None
+    name, inner = next(iter(value.items()))
+    name = name.replace("_", "").lower()
+    if name == "intvalue" and isinstance(inner, str):
+        digits = inner.removeprefix("-")
+        return int(inner) if digits.isdecimal() and len(digits) < 20 else None
+    if name in ("stringvalue", "intvalue", "doublevalue", "boolvalue"):
+        return inner
+    items = inner.get("values") if isinstance(inner, dict) else None
+    if not isinstance(items, list):
+        return None
+    if name == "arrayvalue":
+        return [any_value(item, depth + 1) for item in items]
+    if name == "kvlistvalue":
+        return {
+            str(item.get("key")): any_value(item.get("value"), depth + 1)
+            for item in items
+            if isinstance(item, dict)
+        }
+    return None

@@ -1,0 +1,121 @@
+"""Span: the one shape that every encoding of OpenTelemetry becomes, and how its parts are read."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Literal
+
+import msgspec
+
+from lastsignal.core.timestamps import parse_timestamp
+
+SpanStatus = Literal["unset", "ok", "error"]
+
+_EARLIEST_NANOSECONDS = 10**17  # 1973: no count of microseconds reaches it before the year 5138
+_STATUS_PREFIXES = ("STATUSCODE.", "STATUS_CODE_")
+_STATUS_WORDS: dict[str, SpanStatus] = {"ERROR": "error", "2": "error", "OK": "ok", "1": "ok"}
+_KIND_NUMBERS = {1: "INTERNAL", 2: "SERVER", 3: "CLIENT", 4: "PRODUCER", 5: "CONSUMER"}
+
+
+class SpanEvent(msgspec.Struct, frozen=True):
+    """A point in time inside a span, e.g. a recorded exception."""
+
+    name: str
+    attributes: Mapping[str, Any]
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished (or still open) unit of work, whatever the encoding."""
+
+    name: str
+    trace_id: str = ""
+    """Bare lower-case hex; empty where the record has none."""
+    span_id: str
+    """Made from the span's bytes where the record has none, so that start and end still pair."""
+    parent_id: str | None = None
+    kind: str = ""
+    """INTERNAL, SERVER, CLIENT, PRODUCER, CONSUMER or empty."""
+    start: float | None = None
+    end: float | None = None
+    status: SpanStatus = "unset"
+    status_message: str | None = None
+    attributes: Mapping[str, Any] = {}
+    """Only those that some reader of attributes names: prompts and bodies stay undecoded."""
+    events: tuple[SpanEvent, ...] = ()
+    scope: str = ""
+    """The instrumentation library's name."""
+    offset: int = 0
+    """Of the span's first byte, relative to its record."""
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from start to end, exact to the microsecond; None where clocks disagree."""
+        if self.start is None or self.end is None or self.end < self.start:
+            return None
+        return round(self.end - self.start, 6)
+
+
+def normalise_id(value: object) -> str:
+    """Return a trace or span id as bare lower-case hex; empty for an absent or all-zero one.
+
+    Protobuf's own JSON mapping writes ids in base64, the OTLP specification wants hex, the Python
+    SDK puts `0x` before it. An id of another shape stays as it is written.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return format(value, "x") if value > 0 else ""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if text[:2] in ("0x", "0X"):
+        text = text[2:]
+    elif len(text) in (12, 24) and text.endswith("="):  # 8 or 16 bytes in base64
+        try:
+            text = binascii.a2b_base64(text.encode(), strict_mode=True).hex()
+        except (binascii.Error, ValueError):
+            pass
+    if not text.strip("0"):
+        return ""
+    try:
+        int(text, 16)
+    except ValueError:
+        return text
+    return text.lower()
+
+
+def anonymous_id(data: bytes) -> str:
+    """Return an id for a span that carries none, so that its start and its end pair."""
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def span_time(value: object) -> float | None:
+    """Return epoch seconds exact to the microsecond, the finest that every encoding keeps.
+
+    Nanoseconds exceed what a float can hold, so they are cut as integers: the same span then gives
+    the same time whether it was written as nanoseconds or as ISO-8601.
+    """
+    if isinstance(value, str) and value.isdecimal() and len(value) <= 19:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= _EARLIEST_NANOSECONDS:
+        return parse_timestamp(value // 1000)
+    return parse_timestamp(value)
+
+
+def span_status(code: object) -> SpanStatus:
+    """Return what a status code means, written as number, digit, word or enum name."""
+    if isinstance(code, bool):
+        return "unset"
+    text = str(code).upper() if isinstance(code, str | int) else ""
+    for prefix in _STATUS_PREFIXES:
+        text = text.removeprefix(prefix)
+    return _STATUS_WORDS.get(text, "unset")
+
+
+def span_kind(value: object) -> str:
+    """Return the bare kind from `SpanKind.CLIENT`, `SPAN_KIND_CLIENT`, `client` or its number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _KIND_NUMBERS.get(value, "")
+    if not isinstance(value, str):
+        return ""
+    return value.upper().removeprefix("SPANKIND.").removeprefix("SPAN_KIND_")

@@ -1,0 +1,365 @@
+"""The rule engine: events in, findings out; pure, exact in event time, and restartable.
+
+Findings live in the groups of the rules that fired (`Group.is_open`); `findings.py` turns them
+into what people read. State is held per trace, and once for all rules that span traces.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from lastsignal.core.calls import ACCOUNTS
+from lastsignal.core.events import Event
+from lastsignal.core.groups import Group, Signal
+from lastsignal.core.program import Detector, Hooks, Program
+from lastsignal.core.rules import Rule
+from lastsignal.core.traces import (
+    MAX_GROUPS,
+    MAX_SHARED_GROUPS,
+    NO_DEADLINE,
+    OpenCall,
+    TraceState,
+    mark_of,
+    new_trace,
+)
+
+TRACE_ENDS_HERE = "the trace ends here"
+SHARED = ""
+"""The trace id under which state across traces is kept; no event has it."""
+
+Deadline = tuple[float, str, str]
+"""(event time, trace id, group key; an empty key means the trace's open calls)."""
+
+
+class Engine:
+    """Runs compiled rules over events.
+
+    Args:
+        rules: what to look for.
+        max_traces: open traces kept; beyond it those idle for longest are given up and counted.
+    """
+
+    def __init__(self, rules: Sequence[Rule], max_traces: int = 200_000) -> None:
+        self.rules = list(rules)
+        self.shared = TraceState(trace_id=SHARED, started_at=0.0, last_at=0.0)
+        self.program = Program(rules, Hooks(self._create, self._signal, self.shared))
+        self.traces: dict[str, TraceState] = {}
+        self.evicted_traces = 0
+        self.dirty: set[str] = set()
+        """Traces whose state changed since the last `take_dirty`."""
+        self._max_traces = max_traces
+        self._clocks: dict[str, float] = {}
+        self._deadlines: dict[str, list[Deadline]] = {}
+        self._changed: dict[tuple[str, str], Group] = {}
+        self._call_detectors = [d for d in self.program.detectors if d.call_predicate is not None]
+        self._patience = min(
+            (d.silence.after for d in self._call_detectors if d.silence is not None),
+            default=NO_DEADLINE,
+        )
+
+    # -- events ----------------------------------------------------------------------------
+
+    def feed(self, events: Iterable[Event]) -> list[Group]:
+        """Take events in order; return the open groups that changed, each once."""
+        traces, cells, patience = self.traces, self.program.cells, self._patience
+        source, clock, next_deadline = None, 0.0, NO_DEADLINE
+        for event in events:
+            timestamp = event.timestamp
+            if event.source != source:
+                if source is not None:
+                    self._clocks[source] = clock
+                source = event.source
+                clock = self._clocks.get(source, 0.0)
+                next_deadline = self._next_deadline(source)
+            if timestamp > clock:
+                clock = timestamp
+                if clock > next_deadline:
+                    self._judge_until(source, clock)
+                    next_deadline = self._next_deadline(source)
+            trace = traces.get(event.trace_id)
+            if trace is None:
+                trace = self._open_trace(event)
+            trace.events += 1
+            if timestamp > trace.last_at:
+                trace.last_at = timestamp
+            event_type = event.event_type
+            ACCOUNTS[event_type](event, trace)
+            step = cells[event_type][event.status]
+            if step is not None:
+                step(event, trace)
+            if trace.deadline == NO_DEADLINE and trace.open_calls and patience != NO_DEADLINE:
+                trace.deadline = timestamp + patience
+                self._push(source, (trace.deadline, trace.trace_id, ""))
+                next_deadline = self._next_deadline(source)
+            self.dirty.add(event.trace_id)
+        if source is not None:
+            self._clocks[source] = clock
+        return self._take_changed()
+
+    def advance(self, source: str, time: float) -> list[Group]:
+        """Move a source's clock on: it stands at its end while the world goes on."""
+        if time > self._clocks.get(source, 0.0):
+            self._clocks[source] = time
+            self._judge_until(source, time)
+        return self._take_changed()
+
+    def finish(self, sources: Iterable[str] | None = None) -> list[Group]:
+        """Judge every wait that is still open: nothing more will come."""
+        names = list(self._deadlines) if sources is None else list(sources)
+        waiting: set[str] = set()
+        for source in names:
+            for _, trace_id, key in self._deadlines.pop(source, []):
+                trace = self._trace(trace_id)
+                if trace is not None:
+                    waiting.add(trace_id)
+                    if key:
+                        self._judge_group(trace, key, NO_DEADLINE)
+        for trace_id in sorted(waiting):
+            trace = self._trace(trace_id)
+            if trace is not None:
+                self._judge_calls(trace, NO_DEADLINE)
+        return self._take_changed()
+
+    # -- state -----------------------------------------------------------------------------
+
+    def take_dirty(self) -> set[str]:
+        """Return the traces that changed since the last call, and begin anew."""
+        dirty, self.dirty = self.dirty, set()
+        return dirty
+
+    def snapshot(self) -> bytes:
+        """Return everything that a restart needs, as MessagePack."""
+        return msgspec.msgpack.encode(
+            _Snapshot(
+                traces=list(self.traces.values()),
+                shared=self.shared,
+                clocks=self._clocks,
+                deadlines=self._deadlines,
+                fingerprints={rule.id: rule.fingerprint for rule in self.rules},
+                evicted_traces=self.evicted_traces,
+            )
+        )
+
+    def restore(self, data: bytes) -> None:
+        """Take a snapshot back; the state of rules that changed since is left out.
+
+        Raises:
+            msgspec.MsgspecError: it is no snapshot of ours.
+        """
+        snapshot = msgspec.msgpack.decode(data, type=_Snapshot)
+        self.traces = {trace.trace_id: trace for trace in snapshot.traces}
+        for name in snapshot.shared.__struct_fields__:  # in place: the compiled steps hold it
+            setattr(self.shared, name, getattr(snapshot.shared, name))
+        self._clocks, self._deadlines = snapshot.clocks, snapshot.deadlines
+        self.evicted_traces = snapshot.evicted_traces
+        same = {
+            rule.id for rule in self.rules if snapshot.fingerprints.get(rule.id) == rule.fingerprint
+        }
+        for trace in [*self.traces.values(), self.shared]:
+            self._keep_groups(trace, same)
+
+    def _keep_groups(self, trace: TraceState, same: set[str]) -> None:
+        trace.groups = {key: group for key, group in trace.groups.items() if group.rule in same}
+        trace.active = 0
+        for group in trace.groups.values():
+            trace.active |= self.program.by_rule[group.rule].bit
+
+    # -- groups ----------------------------------------------------------------------------
+
+    def _create(self, detector: Detector, key: str, event: Event, trace: TraceState) -> Group:
+        """Make a group, giving up an old one where a trace has too many."""
+        home = trace if detector.rule.within_trace else self.shared
+        limit = MAX_GROUPS if home is trace else MAX_SHARED_GROUPS
+        groups = home.groups
+        if len(groups) >= limit:
+            stale = next((k for k, g in groups.items() if not g.is_open), next(iter(groups)))
+            del groups[stale]
+            home.evicted += 1
+        group = groups[key] = Group(
+            rule=detector.rule.id, values=detector.values(event), trace_id=event.trace_id
+        )
+        home.active |= detector.bit
+        return group
+
+    def _signal(
+        self,
+        detector: Detector,
+        key: str,
+        group: Group,
+        signal: Signal,
+        event: Event,
+        trace: TraceState,
+    ) -> None:
+        """Keep what a window's answer says is worth keeping."""
+        home = trace if detector.rule.within_trace else self.shared
+        if signal is Signal.HEAL:
+            self._heal(home, key, group)
+            return
+        group.trace_id = event.trace_id
+        group.add(mark_of(event, detector.facts(event)), detector.keep)
+        if signal is Signal.FIRE and not group.is_open:
+            group.opened_at = event.timestamp
+            group.at_open = trace.progress()
+        if group.is_open:
+            self._changed[home.trace_id, key] = group
+        elif detector.silence is not None and group.times:
+            self._push(event.source, (group.times[0], home.trace_id, key))
+
+    def _heal(self, home: TraceState, key: str, group: Group) -> None:
+        if not group.is_open:
+            home.groups.pop(key, None)
+        elif not group.healed:
+            group.healed = True
+            self._changed[home.trace_id, key] = group
+
+    def _take_changed(self) -> list[Group]:
+        changed = list(self._changed.values())
+        self._changed.clear()
+        return changed
+
+    # -- traces ----------------------------------------------------------------------------
+
+    def _trace(self, trace_id: str) -> TraceState | None:
+        return self.shared if trace_id == SHARED else self.traces.get(trace_id)
+
+    def _open_trace(self, event: Event) -> TraceState:
+        if len(self.traces) >= self._max_traces:
+            self._evict()
+        trace = self.traces[event.trace_id] = new_trace(event)
+        return trace
+
+    def _evict(self) -> None:
+        """Give up the one per cent of traces that have been idle for longest."""
+        count = max(1, self._max_traces // 100)
+        idle = heapq.nsmallest(count, self.traces.values(), key=lambda trace: trace.last_at)
+        for trace in idle:
+            del self.traces[trace.trace_id]
+            self.dirty.add(trace.trace_id)
+        self.evicted_traces += len(idle)
+
+    # -- silence ---------------------------------------------------------------------------
+
+    def _push(self, source: str, deadline: Deadline) -> None:
+        heapq.heappush(self._deadlines.setdefault(source, []), deadline)
+
+    def _next_deadline(self, source: str) -> float:
+        heap = self._deadlines.get(source)
+        return heap[0][0] if heap else NO_DEADLINE
+
+    def _judge_until(self, source: str, clock: float) -> None:
+        """Judge every wait whose time is over by this source's clock."""
+        heap = self._deadlines.get(source)
+        while heap and heap[0][0] < clock:
+            _, trace_id, key = heapq.heappop(heap)
+            trace = self._trace(trace_id)
+            if trace is None:
+                continue
+            if key:
+                again = self._judge_group(trace, key, clock)
+            else:
+                again = self._judge_calls(trace, clock)
+            if again < NO_DEADLINE:
+                self._push(source, (again, trace_id, key))
+                heap = self._deadlines[source]
+
+    def _judge_group(self, trace: TraceState, key: str, clock: float) -> float:
+        """Fire a silence whose deadline has passed; return when to look again."""
+        group = trace.groups.get(key)
+        if group is None or not group.times or group.is_open and not group.healed:
+            return NO_DEADLINE
+        if group.times[0] >= clock:
+            return group.times[0]
+        silence = self.program.by_rule[group.rule].silence
+        at_end = clock == NO_DEADLINE
+        if silence is None or (at_end and (not silence.at_end or trace.end is not None)):
+            return NO_DEADLINE
+        started = group.marks[-1].timestamp
+        group.opened_at = trace.last_at if at_end else group.times[0]
+        group.value = max(0.0, group.opened_at - started)
+        group.note = TRACE_ENDS_HERE if at_end else None
+        group.healed = False
+        group.at_open = trace.progress()
+        group.times = []
+        self._changed[trace.trace_id, key] = group
+        self.dirty.add(trace.trace_id)
+        return NO_DEADLINE
+
+    def _judge_calls(self, trace: TraceState, clock: float) -> float:
+        """Fire for the open calls that have waited too long; return when to look again."""
+        at_end = clock == NO_DEADLINE
+        trace.deadline = NO_DEADLINE
+        for call in _waiting(trace):
+            event = _event_of(call, trace)
+            for detector in self._call_detectors:
+                silence = detector.silence
+                assert silence is not None
+                assert detector.call_predicate is not None
+                due = call.timestamp + silence.after
+                if not at_end and due >= clock:
+                    if detector.call_predicate(event):
+                        trace.deadline = min(trace.deadline, due)
+                elif (silence.at_end or not at_end) and detector.call_predicate(event):
+                    self._fire_silence(detector, event, trace, None if at_end else due)
+        return trace.deadline
+
+    def _fire_silence(
+        self, detector: Detector, event: Event, trace: TraceState, due: float | None
+    ) -> None:
+        values = detector.values(event)
+        key = detector.key(values)
+        group = trace.groups.get(key)
+        if group is None:
+            group = self._create(detector, key, event, trace)
+        elif any(m.offset == event.offset and m.source == event.source for m in group.marks):
+            return  # this very call has been reported
+        group.add(mark_of(event, detector.facts(event)), detector.keep)
+        until = trace.last_at if due is None else due
+        group.value = max(group.value or 0.0, until - event.timestamp)
+        group.note = TRACE_ENDS_HERE if due is None else None
+        group.healed = False
+        if not group.is_open:
+            group.opened_at = until
+            group.at_open = trace.progress()
+        self._changed[trace.trace_id, key] = group
+        self.dirty.add(trace.trace_id)
+
+
+class _Snapshot(msgspec.Struct):
+    traces: list[TraceState]
+    shared: TraceState
+    clocks: dict[str, float]
+    deadlines: dict[str, list[Deadline]]
+    fingerprints: dict[str, str]
+    evicted_traces: int
+
+
+def _waiting(trace: TraceState) -> Iterator[OpenCall]:
+    """Yield the open calls whose silence means something.
+
+    An agent that has called its model since has moved on: the end was not recorded, or was lost.
+    """
+    for first in list(trace.open_calls.values()):
+        for call in [first, *(first.later or ())]:
+            if not call.implied and trace.model_order.get(call.agent or "", 0) <= call.order:
+                yield call
+
+
+def _event_of(call: OpenCall, trace: TraceState) -> Event:
+    return Event(
+        timestamp=call.timestamp,
+        trace_id=trace.trace_id,
+        event_type="model_call" if call.event_type == "model_call" else "tool_call",
+        operation=call.operation,
+        status="started",
+        attempt=call.attempt,
+        agent=call.agent,
+        call_id=call.call_id,
+        arguments_hash=call.arguments_hash,
+        framework=trace.framework,
+        source=call.source,
+        line=call.line,
+        offset=call.offset,
+    )

@@ -1,0 +1,13 @@
+"""Bytes → records with exact byte offsets and line numbers, whatever the framing and the chunks.
+
+`Framer` cuts a source that arrives in chunks; `salvage` looks for whole objects in a record that no
+decoder takes.
+"""
+
+from __future__ import annotations
+
+from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Checkpoint, Framer, Record
+from lastsignal.core.framing.salvage import salvage
+from lastsignal.core.framing.skips import Skip
+
+__all__ = ["DEFAULT_MAX_RECORD_BYTES", "Checkpoint", "Framer", "Record", "Skip", "salvage"]

@@ -1,0 +1,98 @@
+"""What one rule remembers of one group: bounded, and serialisable on its own."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+MAX_MARKS = 20
+"""Evidence kept of a finding: the first half and the latest half; `count` still counts all."""
+
+
+class Signal(IntEnum):
+    """What a window answers to an event."""
+
+    QUIET = 0
+    """Nothing that the group's evidence should keep."""
+    NOTE = 1
+    """Evidence, but not enough of it."""
+    FIRE = 2
+    """Evidence, and the rule's condition holds."""
+    HEAL = 3
+    """What the rule watches for has ended well."""
+
+
+class Mark(msgspec.Struct, array_like=True, gc=False):
+    """One event that a finding rests on: where it is, and the few facts its texts may quote."""
+
+    timestamp: float
+    source: str
+    line: int
+    offset: int
+    event_type: str
+    facts: dict[str, Any] | None = None
+
+
+class Progress(msgspec.Struct, array_like=True, gc=False):
+    """How far a trace had come at some moment."""
+
+    events: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Group(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
+    """The state of one rule for one group; after it fired also the body of its finding."""
+
+    rule: str
+    values: list[Any]
+    """Of the rule's `group_by`, in its order."""
+    trace_id: str
+    """The trace of the latest match."""
+    count: int = 0
+    marks: list[Mark] = []
+    value: float | None = None
+    """What the window measured: a sum, a ratio, a length of time."""
+    note: str | None = None
+    """A fact beside the evidence, e.g. that the trace ends here."""
+    opened_at: float | None = None
+    """Event time at which the rule fired; None while it has not."""
+    healed: bool = False
+    at_open: Progress | None = None
+    # the window's own memory; each kind says what it keeps in which
+    run: int = 0
+    times: list[float] = []
+    numbers: list[float] = []
+    texts: list[str] = []
+    seen: dict[str, float] = {}
+    partial: list[list[Mark]] = []
+
+    def add(self, mark: Mark, keep: int = MAX_MARKS) -> None:
+        """Keep a mark: the first half of `keep` for ever, the other half the latest."""
+        marks = self.marks
+        marks.append(mark)
+        self.count += 1
+        if len(marks) > keep:
+            del marks[keep // 2]
+
+    def expire(self, before: float) -> None:
+        """Forget marks older than `before`."""
+        marks = self.marks
+        stale = 0
+        while stale < len(marks) and marks[stale].timestamp < before:
+            stale += 1
+        if stale:
+            del marks[:stale]
+            self.count = len(marks)
+
+    def clear(self) -> None:
+        """Forget everything that was noted before the rule fired."""
+        self.marks, self.count, self.run, self.value = [], 0, 0, None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the rule has fired for this group."""
+        return self.opened_at is not None

@@ -1,0 +1,200 @@
+"""All rules, compiled into one function per event type and status.
+
+Most events concern few rules: what the type and the status already decide is decided while compiling,
+cheap comparisons of local names come first, and a reset is not even looked at in a trace where its
+rule has no group. With more rules the healthy event pays next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lastsignal.core.conditions import (
+    Compiler,
+    Condition,
+    compile_predicate,
+    metadata_value,
+    possible,
+    specialise,
+)
+from lastsignal.core.events import EVENT_TYPES, STATUSES, Event
+from lastsignal.core.groups import Group, Signal
+from lastsignal.core.rules import Rule
+from lastsignal.core.traces import TraceState
+from lastsignal.core.windows import SilenceWindow, Tap
+
+Step = Callable[[Event, TraceState], None]
+
+SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the compiled steps call back."""
+
+    create: Callable[[Detector, str, Event, TraceState], Group]
+    """Makes the group that a tap has not found."""
+    signal: Callable[[Detector, str, Group, Signal, Event, TraceState], None]
+    """Takes every answer of a window but QUIET."""
+    shared: TraceState
+    """Where the groups of rules across traces are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Detector:
+    """One rule, ready to run."""
+
+    rule: Rule
+    bit: int
+    """Its place in `TraceState.active`."""
+    keep: int
+    values: Callable[[Event], list[Any]]
+    """The event's group: the values of `group_by` without the trace."""
+    facts: Callable[[Event], dict[str, Any]]
+    """What the texts may quote of the event."""
+    silence: SilenceWindow | None
+    call_predicate: Callable[[Event], bool] | None
+    """For `pair: call`: whether a call is watched at all."""
+    required: int
+    """Bits in `TraceState.seen` of the fields without which it is not checked."""
+    cells: frozenset[tuple[str, str]]
+    """(event type, status) pairs that can concern it."""
+
+    def key(self, values: list[Any]) -> str:
+        """Return the name of a group among all groups of a trace, as the compiled steps write it."""
+        return SEPARATOR.join([self.rule.id, *map(str, values)])
+
+
+class Program:
+    """Compiled rules: `cells[event_type][status]` is the step for such an event, None for no interest."""
+
+    def __init__(self, rules: Sequence[Rule], hooks: Hooks) -> None:
+        self.field_bits: dict[str, int] = {}
+        self.detectors: list[Detector] = [
+            self._detector(rule, 1 << index) for index, rule in enumerate(rules)
+        ]
+        self.by_rule = {detector.rule.id: detector for detector in self.detectors}
+        self.cells: dict[str, dict[str | None, Step | None]] = {
+            event_type: {status: self._cell(event_type, status, hooks) for status in STATUSES}
+            for event_type in EVENT_TYPES
+        }
+
+    def _detector(self, rule: Rule, bit: int) -> Detector:
+        window = rule.window
+        silence = window if isinstance(window, SilenceWindow) else None
+        paired = silence is not None and silence.pair == "call"
+        return Detector(
+            rule=rule,
+            bit=bit,
+            keep=window.keep(),
+            values=_values_reader([name for name in window.group_by if name != "trace_id"]),
+            facts=_facts_reader(
+                sorted(rule.template_fields() | set(window.group_by) - {"trace_id"})
+            ),
+            silence=silence,
+            call_predicate=compile_predicate(rule.where) if paired else None,
+            required=self._bits(rule.required_fields()),
+            cells=frozenset(
+                (event_type, status)
+                for event_type in EVENT_TYPES
+                for status in STATUSES
+                if _concerns(rule.where, event_type, status)
+            ),
+        )
+
+    def _bits(self, fields: set[str]) -> int:
+        bits = 0
+        for name in sorted(fields):
+            bits |= self.field_bits.setdefault(name, 1 << len(self.field_bits))
+        return bits
+
+    def _cell(self, event_type: str, status: str, hooks: Hooks) -> Step | None:
+        """Write and compile the step of one (event type, status)."""
+        known = {"event_type": event_type, "status": status}
+        compiler = Compiler()
+        compiler.names.update(create=hooks.create, signal=hooks.signal, shared=hooks.shared)
+        lines: list[str] = []
+        for detector in self.detectors:
+            if detector.call_predicate is not None:
+                continue  # judged from the call table when its time has come
+            for tap in detector.rule.window.taps(detector.rule.where):
+                if _concerns(tap.condition, event_type, status):
+                    lines += _tap_lines(compiler, detector, tap, known)
+        fields = self._fields_of(event_type, status)
+        if fields:
+            bits = sum(fields.values())
+            lines.append(f"if t.seen & {bits} != {bits}:")
+            for name, bit in fields.items():
+                lines.append(f"    if {compiler.read(name)} is not None: t.seen |= {bit}")
+        return _compile(compiler, lines) if lines else None
+
+    def _fields_of(self, event_type: str, status: str) -> dict[str, int]:
+        """Return the fields whose presence in such an event decides what is checked."""
+        wanted: set[str] = set()
+        for detector in self.detectors:
+            if (event_type, status) in detector.cells:
+                wanted |= {f for f, bit in self.field_bits.items() if bit & detector.required}
+        return {name: self.field_bits[name] for name in sorted(wanted)}
+
+
+def _concerns(condition: Condition, event_type: str, status: str) -> bool:
+    return possible(condition, "event_type", event_type) and possible(condition, "status", status)
+
+
+def _tap_lines(
+    compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]
+) -> list[str]:
+    """Write what one tap does: guard, find the group, ask the window, tell of its answer."""
+    guards = [] if tap.creates else [f"t.active & {detector.bit}"]
+    if not detector.rule.within_trace:
+        guards.clear()
+    condition = compiler.expression(specialise(tap.condition, known))
+    guards += [] if condition == "True" else [condition]
+    guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
+    group_by = [name for name in detector.rule.window.group_by if name != "trace_id"]
+    placeholders = "".join(f"{SEPARATOR}{{{compiler.read(name)}}}" for name in group_by)
+    key = f'f"{detector.rule.id}{placeholders}"' if group_by else repr(detector.rule.id)
+    groups = "t.groups" if detector.rule.within_trace else "shared.groups"
+    name, answer = compiler.constant(detector), compiler.constant(tap.answer)
+    lines = [f"k = {key}", f"g = {groups}.get(k)"]
+    if tap.creates:
+        lines.append(f"if g is None: g = create({name}, k, e, t)")
+        lines.append(f"s = {answer}(g, e)")
+    else:
+        lines.append(f"s = {answer}(g, e) if g is not None else 0")
+    lines.append(f"if s: signal({name}, k, g, s, e, t)")
+    if guards:
+        return [f"if {' and '.join(guards)}:", *(f"    {line}" for line in lines)]
+    return lines
+
+
+def _compile(compiler: Compiler, body: list[str]) -> Step:
+    lines = [f"f_{name} = e.{name}" for name in sorted(compiler.fields_read)] + body
+    source = "def step(e, t):\n" + "".join(f"    {line}\n" for line in lines)
+    namespace: dict[str, Any] = dict(compiler.names)
+    exec(source, namespace)  # our own generated text; see conditions.Compiler
+    step: Step = namespace["step"]
+    return step
+
+
+def _values_reader(names: list[str]) -> Callable[[Event], list[Any]]:
+    if not names:
+        return lambda event: []
+    if len(names) == 1 and not names[0].startswith("metadata."):
+        name = names[0]
+        return lambda event: [getattr(event, name)]
+    return lambda event: [_read(event, name) for name in names]
+
+
+def _facts_reader(names: list[str]) -> Callable[[Event], dict[str, Any]]:
+    return lambda event: {
+        name: value for name in names if (value := _read(event, name)) is not None
+    }
+
+
+def _read(event: Event, name: str) -> Any:
+    if name.startswith("metadata."):
+        return metadata_value(event, name.removeprefix("metadata."))
+    return getattr(event, name)

@@ -1,0 +1,81 @@
+"""Texts with placeholders: `{operation}`, `{count}`, `{first.error_message}`, `{metadata.key}`.
+
+Plain substitution, no format mini-language: what a trace holds can never be run or reach further.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lastsignal.core.conditions import FIELDS
+from lastsignal.core.durations import show_duration
+
+COMPUTED: dict[str, str] = {
+    "count": "how many events matched",
+    "value": "what the window measured (sum, ratio, cycle length, distinct values)",
+    "duration": "time from the first to the last match",
+    "note": "a fact beside the evidence, such as that the trace ends here",
+}
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+UNKNOWN = "unknown"
+MAX_VALUE = 300  # characters of one quoted value
+
+
+class TemplateError(ValueError):
+    """A placeholder that nothing fills."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text, split at its placeholders."""
+
+    source: str
+    fields: frozenset[str]
+    """Event fields that it quotes."""
+
+    @staticmethod
+    def parse(source: str, params: frozenset[str]) -> Template:
+        """Return the template.
+
+        Raises:
+            TemplateError: a placeholder is no field, no parameter and nothing computed.
+        """
+        fields: set[str] = set()
+        for name in _PLACEHOLDER.findall(source):
+            field = name.removeprefix("first.").removeprefix("last.")
+            if field in FIELDS or (field.startswith("metadata.") and len(field) > 9):
+                fields.add(field)
+            elif name not in COMPUTED and name not in params:
+                known = [*sorted(FIELDS), *COMPUTED, *sorted(params)]
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean `{{{close[0]}}}`?" if close else f"known: {', '.join(known)}"
+                raise TemplateError(f"unknown placeholder `{{{name}}}`", hint)
+        return Template(source, frozenset(fields))
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """Return the text; what is not known reads `unknown`."""
+        return _PLACEHOLDER.sub(
+            lambda found: _show(found[1], values.get(found[1])), self.source
+        ).strip()
+
+
+def _show(name: str, value: object) -> str:
+    if value is None or value == "":
+        return UNKNOWN
+    if name.endswith(("duration", "_seconds", "seconds")) and isinstance(value, int | float):
+        return show_duration(value)
+    if isinstance(value, float) and value == int(value) and name in ("value", "count"):
+        return str(int(value))
+    if isinstance(value, float) and name == "value":
+        return f"{value:.4g}"
+    text = str(value)
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

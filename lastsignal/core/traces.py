@@ -1,0 +1,117 @@
+"""What the engine remembers of one trace: totals, calls that are open, and the groups of its rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.events import Event, Status
+from lastsignal.core.groups import Group, Mark, Progress
+
+MAX_TIMELINE = 40
+MAX_OPEN_CALLS = 1000
+MAX_AGENTS = 50
+MAX_GROUPS = 2000
+MAX_SHARED_GROUPS = 100_000
+NO_DEADLINE = float("inf")
+
+
+class OpenCall(msgspec.Struct, array_like=True, gc=False):
+    """A call that has started and not ended."""
+
+    timestamp: float
+    source: str
+    line: int
+    offset: int
+    event_type: str
+    operation: str | None
+    arguments_hash: str | None
+    agent: str | None
+    call_id: str | None
+    attempt: int | None
+    order: int
+    """The trace's event count at the start: tells what came later."""
+    implied: bool = False
+    """Opened by a retry: its end may carry no record, so its silence proves nothing."""
+    later: list[OpenCall] | None = None
+    """Calls of the same operation that started while this one was open and carry no id either."""
+
+
+class TraceState(msgspec.Struct, kw_only=True, gc=False):
+    """One run, as far as it has been read; bounded, and serialisable on its own."""
+
+    trace_id: str
+    framework: str | None = None
+    agents: list[str] = []
+    started_at: float
+    last_at: float
+    timed: bool = True
+    """Whether its records carry times; without them only order is known."""
+    events: int = 0
+    calls: int = 0
+    """Model and tool calls, each counted once."""
+    failures: int = 0
+    """Calls that failed."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    seen: int = 0
+    """Bit set of the optional fields that its events have carried, see `program.Program`."""
+    active: int = 0
+    """Bit set of the rules that have had a group here: spares the resets of all others."""
+    deadline: float = NO_DEADLINE
+    """When its open calls are to be judged next."""
+    open_calls: dict[str, OpenCall] = {}
+    open_agents: dict[str, Mark] = {}
+    last_arguments: dict[str, str] = {}
+    """Of each operation's latest call: what a retry without arguments of its own repeats."""
+    model_order: dict[str, int] = {}
+    """By agent, the event count at its latest model call: an agent that thinks has moved on."""
+    end_status: Status | None = None
+    """Of the agent that ended last."""
+    end: Mark | None = None
+    crash: Mark | None = None
+    last_call_status: Status | None = None
+    groups: dict[str, Group] = {}
+    timeline: list[Mark] = []
+    evicted: int = 0
+    """Groups and open calls given up for their number."""
+
+    def progress(self) -> Progress:
+        """Return how far the trace has come."""
+        return Progress(
+            self.events, self.calls, self.input_tokens + self.output_tokens, self.cost_usd
+        )
+
+    def note(self, event: Event) -> None:
+        """Keep a turning point: the first half of the timeline for ever, the other half the latest."""
+        self.timeline.append(mark_of(event, turning_point(event)))
+        if len(self.timeline) > MAX_TIMELINE:
+            del self.timeline[MAX_TIMELINE // 2]
+
+
+def new_trace(event: Event) -> TraceState:
+    """Return the state of a trace whose first event this is."""
+    return TraceState(
+        trace_id=event.trace_id,
+        framework=event.framework,
+        started_at=event.timestamp,
+        last_at=event.timestamp,
+        timed=event.timestamp_source != "ingest",
+    )
+
+
+def mark_of(event: Event, facts: dict[str, Any] | None = None) -> Mark:
+    """Return where an event is, with the facts to quote."""
+    return Mark(event.timestamp, event.source, event.line, event.offset, event.event_type, facts)
+
+
+def turning_point(event: Event) -> dict[str, Any]:
+    """Return what the timeline says of an event."""
+    facts: dict[str, Any] = {"status": event.status}
+    for name in ("operation", "agent", "error_class", "error_message", "attempt"):
+        value = getattr(event, name)
+        if value is not None:
+            facts[name] = value
+    return facts

@@ -1,0 +1,77 @@
+"""What every window kind shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.conditions import ALWAYS, Complaint, Condition, metadata_value, parse_condition
+from lastsignal.core.events import Event
+from lastsignal.core.groups import MAX_MARKS, Group, Signal
+
+Answer = Callable[[Group, Event], Signal]
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """A condition that a window listens to, and what answers the events that meet it."""
+
+    condition: Condition
+    answer: Answer
+    creates: bool = True
+    """Whether a group comes into being by it; a reset of nothing needs no group."""
+    needs: tuple[str, ...] = ()
+    """Fields without which the answer would be QUIET anyway."""
+
+
+class Window(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
+):
+    """The part of a rule that says how much is too much."""
+
+    group_by: list[str] = msgspec.field(default_factory=lambda: ["trace_id"])
+    """Event fields; a group without `trace_id` spans traces."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Return what the window listens to."""
+        raise TypeError(f"{type(self).__name__} must say what it listens to")
+
+    def keep(self) -> int:
+        """Return how many marks a group may hold."""
+        return MAX_MARKS
+
+    def fields(self) -> list[str]:
+        """Return the event fields that the window reads besides `where` and `group_by`."""
+        return []
+
+    def check(self, complain: Complaint) -> None:
+        """Complain of values that parse but mean nothing."""
+
+
+def condition_of(raw: object) -> Condition:
+    """Return the condition of a map that `check` has already judged."""
+    return ALWAYS if raw is None else parse_condition(raw, "", lambda *_: None)
+
+
+def number_in(event: Event, field: str) -> float | None:
+    """Return the event's numeric value of a field or `metadata.<key>`, None where it has none."""
+    value = value_in(event, field)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def value_in(event: Event, field: str) -> Any:
+    """Return the event's value of a field or `metadata.<key>`."""
+    if field.startswith("metadata."):
+        return metadata_value(event, field.removeprefix("metadata."))
+    return getattr(event, field)
+
+
+def check_positive(complain: Complaint, name: str, value: float, least: float = 1) -> None:
+    """Complain of a number below the least that makes sense."""
+    if value < least:
+        complain(f"window.{name}", f"`{name}` is {value:g}", f"it must be at least {least:g}")

@@ -1,0 +1,232 @@
+"""Kinds that count: event, count, streak, distinct, sum, ratio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lastsignal.core.conditions import Complaint, Condition, parse_condition
+from lastsignal.core.durations import Duration
+from lastsignal.core.events import Event
+from lastsignal.core.groups import MAX_MARKS, Group, Signal
+from lastsignal.core.windows.base import (
+    Tap,
+    Window,
+    check_positive,
+    condition_of,
+    number_in,
+    value_in,
+)
+
+MAX_SAMPLES = 4096
+"""Entries that a sliding sum or ratio keeps; beyond it the oldest leave early."""
+MAX_DISTINCT = 1000
+
+
+class EventWindow(Window, tag="event"):
+    """Fires on every matching event."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, lambda group, event: Signal.FIRE)]
+
+
+class CountWindow(Window, tag="count"):
+    """Fires when `at_least` events match within `within`."""
+
+    at_least: int
+    within: Duration
+    reset: dict[str, Any] | None = None
+    """What heals an open finding and forgets what was counted."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`, and to `reset`."""
+        taps = [Tap(where, self._match)]
+        if self.reset is not None:
+            taps.append(Tap(condition_of(self.reset), _heal, creates=False))
+        return taps
+
+    def keep(self) -> int:
+        """The count is made of the marks themselves."""
+        return max(MAX_MARKS, self.at_least)
+
+    def check(self, complain: Complaint) -> None:
+        """Counts and lengths of time must be positive."""
+        check_positive(complain, "at_least", self.at_least)
+        check_positive(complain, "within", self.within, 0.001)
+        if self.reset is not None:
+            parse_condition(self.reset, "window.reset", complain)
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        group.healed = False
+        if group.is_open:
+            return Signal.FIRE
+        group.expire(event.timestamp - self.within)
+        return Signal.FIRE if group.count + 1 >= self.at_least else Signal.NOTE
+
+
+class StreakWindow(Window, tag="streak"):
+    """Fires when `at_least` matches follow one another with no `reset` between them."""
+
+    at_least: int
+    reset: dict[str, Any]
+    within: Duration | None = None
+    """Longest gap between two matches of one streak."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`, and to what ends a streak."""
+        return [
+            Tap(where, self._match),
+            Tap(condition_of(self.reset), _heal, creates=False),
+        ]
+
+    def check(self, complain: Complaint) -> None:
+        """Counts must be positive, the reset a condition."""
+        check_positive(complain, "at_least", self.at_least)
+        parse_condition(self.reset, "window.reset", complain)
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        late = self.within is not None and bool(group.marks)
+        if late and event.timestamp - group.marks[-1].timestamp > float(self.within or 0):
+            group.run = 0
+            if not group.is_open:
+                group.clear()
+        group.run += 1
+        if group.run < self.at_least:
+            return Signal.NOTE
+        group.healed = False
+        return Signal.FIRE
+
+
+class DistinctWindow(Window, tag="distinct"):
+    """Fires when `field` takes `at_least` different values within `within`."""
+
+    field: str
+    at_least: int
+    within: Duration
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, self._match, needs=tuple(self.fields()))]
+
+    def fields(self) -> list[str]:
+        """The counted field."""
+        return [self.field]
+
+    def check(self, complain: Complaint) -> None:
+        """Two values at least, or `event` would do."""
+        check_positive(complain, "at_least", self.at_least, 2)
+        check_positive(complain, "within", self.within, 0.001)
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        value = value_in(event, self.field)
+        if value is None:
+            return Signal.QUIET
+        horizon = event.timestamp - self.within
+        seen = {v: t for v, t in group.seen.items() if t >= horizon}
+        new = str(value) not in seen
+        seen[str(value)] = event.timestamp
+        if len(seen) > MAX_DISTINCT:
+            del seen[min(seen, key=seen.__getitem__)]
+        group.seen = seen
+        group.value = float(len(seen))
+        if not group.is_open:
+            group.expire(horizon)
+        if len(seen) >= self.at_least:
+            return Signal.FIRE
+        return Signal.NOTE if new else Signal.QUIET
+
+
+class SumWindow(Window, tag="sum"):
+    """Fires when the sum of `field` reaches `at_least`; over `within`, or over the group's life."""
+
+    field: str
+    at_least: float
+    within: Duration | None = None
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, self._match, needs=tuple(self.fields()))]
+
+    def fields(self) -> list[str]:
+        """The summed field."""
+        return [self.field]
+
+    def check(self, complain: Complaint) -> None:
+        """A sum of nothing is reached by everything."""
+        check_positive(complain, "at_least", self.at_least, 1e-9)
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        amount = number_in(event, self.field)
+        if amount is None:
+            return Signal.QUIET
+        if self.within is None:
+            group.value = (group.value or 0.0) + amount
+        else:
+            _slide(group, event.timestamp, amount, self.within)
+            group.value = sum(group.numbers)
+        return Signal.FIRE if group.value >= self.at_least else Signal.QUIET
+
+
+class RatioWindow(Window, tag="ratio"):
+    """Fires when the share of `of` among the matches of `where` reaches `at_least`."""
+
+    of: dict[str, Any]
+    at_least: float
+    within: Duration
+    min_sample: int = 20
+    """Fewer matches than this within the window prove nothing."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to the part and to the rest."""
+        part = condition_of(self.of)
+        rest = Condition("all", (where, Condition("not", (part,))))
+        return [Tap(Condition("all", (where, part)), self._part), Tap(rest, self._rest)]
+
+    def check(self, complain: Complaint) -> None:
+        """A share lies between 0 and 1."""
+        parse_condition(self.of, "window.of", complain)
+        check_positive(complain, "min_sample", self.min_sample)
+        if not 0 < self.at_least <= 1:
+            complain(
+                "window.at_least",
+                f"`at_least` is {self.at_least:g}",
+                "a ratio lies above 0 and up to 1",
+            )
+
+    def _part(self, group: Group, event: Event) -> Signal:
+        return Signal.FIRE if self._share(group, event, 1.0) else Signal.NOTE
+
+    def _rest(self, group: Group, event: Event) -> Signal:
+        reached = self._share(group, event, 0.0)
+        if group.is_open and not reached:
+            return Signal.HEAL
+        return Signal.QUIET
+
+    def _share(self, group: Group, event: Event, part: float) -> bool:
+        _slide(group, event.timestamp, part, self.within)
+        if not group.is_open:
+            group.expire(event.timestamp - self.within)
+        sample = len(group.numbers)
+        group.value = sum(group.numbers) / sample
+        reached = sample >= self.min_sample and group.value >= self.at_least
+        if reached:
+            group.healed = False
+        return reached
+
+
+def _slide(group: Group, now: float, amount: float, within: float) -> None:
+    """Add an amount to the sliding window, and let what is too old leave it."""
+    times, numbers = group.times, group.numbers
+    times.append(now)
+    numbers.append(amount)
+    stale = 0
+    while times[stale] < now - within or len(times) - stale > MAX_SAMPLES:
+        stale += 1
+    if stale:
+        del times[:stale]
+        del numbers[:stale]
+
+
+def _heal(group: Group, event: Event) -> Signal:
+    group.run = 0
+    return Signal.HEAL

@@ -1,0 +1,105 @@
+"""Kinds that learn what is usual: new_value (never seen before), baseline (unlike its own past)."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from lastsignal.core.conditions import Complaint, Condition
+from lastsignal.core.durations import Duration
+from lastsignal.core.events import Event
+from lastsignal.core.groups import Group, Signal
+from lastsignal.core.windows.base import Tap, Window, check_positive, number_in, value_in
+
+MAX_VALUES = 1000
+
+
+class NewValueWindow(Window, tag="new_value"):
+    """Fires when `field` takes a value that the group has not shown before, once it knows enough."""
+
+    field: str
+    min_history: int = 20
+    """Events that a group must have shown before anything counts as new."""
+    forget_after: Duration | None = None
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, self._match, needs=tuple(self.fields()))]
+
+    def fields(self) -> list[str]:
+        """The learned field."""
+        return [self.field]
+
+    def check(self, complain: Complaint) -> None:
+        """Without history everything is new."""
+        check_positive(complain, "min_history", self.min_history)
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        value = value_in(event, self.field)
+        if value is None:
+            return Signal.QUIET
+        now, seen = event.timestamp, group.seen
+        known = seen.get(str(value))
+        if self.forget_after is not None and known is not None and now - known > self.forget_after:
+            known = None
+        seen[str(value)] = now
+        if len(seen) > MAX_VALUES:
+            del seen[min(seen, key=seen.__getitem__)]
+        group.run += 1
+        return Signal.FIRE if known is None and group.run > self.min_history else Signal.QUIET
+
+
+class BaselineWindow(Window, tag="baseline"):
+    """Fires when `field` lies far above the group's own past: `deviations` and `factor` times both.
+
+    What is learned is clamped to the bound itself, so that a sick day cannot teach that sick is usual.
+    """
+
+    field: str
+    factor: float = 3.0
+    deviations: float = 4.0
+    minimum: float = 0.0
+    """Values below this never fire."""
+    min_sample: int = 20
+    at_least: int = 1
+    """Values in a row above the bound."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, self._match, needs=tuple(self.fields()))]
+
+    def fields(self) -> list[str]:
+        """The measured field."""
+        return [self.field]
+
+    def check(self, complain: Complaint) -> None:
+        """A bound below the mean would fire on everything."""
+        check_positive(complain, "factor", self.factor)
+        check_positive(complain, "min_sample", self.min_sample, 2)
+        check_positive(complain, "at_least", self.at_least)
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        value = number_in(event, self.field)
+        if value is None:
+            return Signal.QUIET
+        # numbers: [samples, mean, sum of squared differences] (Welford's method)
+        samples, mean, squares = group.numbers or (0.0, 0.0, 0.0)
+        bound = float("inf")
+        if samples >= self.min_sample:
+            spread = sqrt(squares / samples)
+            bound = max(mean * self.factor, mean + self.deviations * spread, self.minimum)
+        above = value > bound
+        learned = min(value, bound)
+        samples += 1
+        delta = learned - mean
+        mean += delta / samples
+        group.numbers = [samples, mean, squares + delta * (learned - mean)]
+        group.value = value
+        if not above:
+            group.run = 0
+            if group.is_open:
+                return Signal.HEAL
+            group.clear()
+            return Signal.QUIET
+        group.run += 1
+        group.healed = False
+        return Signal.FIRE if group.run >= self.at_least else Signal.NOTE

@@ -1,0 +1,183 @@
+"""Kinds that look at order: sequence (steps, also negated), repeat (the same again, and cycles)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.conditions import Complaint, Condition, parse_condition
+from lastsignal.core.durations import Duration
+from lastsignal.core.events import Event
+from lastsignal.core.groups import Group, Mark, Signal
+from lastsignal.core.windows.base import Tap, Window, check_positive, condition_of, value_in
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One step of a sequence."""
+
+    where: dict[str, Any]
+    absent: bool = False
+    """A negated step: an event that meets it breaks the sequence at this place."""
+
+
+class SequenceWindow(Window, tag="sequence"):
+    """Fires when events meet the steps, in order unless `ordered: false`, all within `within`."""
+
+    steps: list[Step]
+    within: Duration
+    ordered: bool = True
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to every step; the rule's `where` holds for each of them."""
+        taps = []
+        wanted = [i for i, step in enumerate(self.steps) if not step.absent]
+        # the last step first: one event must not carry a sequence over two steps
+        for index in reversed(range(len(self.steps))):
+            step = self.steps[index]
+            condition = Condition("all", (where, condition_of(step.where)))
+            taps.append(
+                Tap(
+                    condition,
+                    self._answer(index, wanted),
+                    creates=not step.absent and (index == wanted[0] or not self.ordered),
+                )
+            )
+        return taps
+
+    def check(self, complain: Complaint) -> None:
+        """Two steps to see at least, and none negated at either end."""
+        wanted = [step for step in self.steps if not step.absent]
+        if len(wanted) < 2:
+            complain(
+                "window.steps", f"{len(wanted)} step(s) to be seen", "a sequence needs two or more"
+            )
+        if self.steps and (self.steps[0].absent or self.steps[-1].absent):
+            complain(
+                "window.steps",
+                "a negated step at the edge",
+                "put it between two steps; for an end that never comes use kind: silence",
+            )
+        check_positive(complain, "within", self.within, 0.001)
+        for index, step in enumerate(self.steps):
+            parse_condition(step.where, f"window.steps[{index}].where", complain)
+
+    def _answer(self, index: int, wanted: list[int]) -> Any:
+        if self.steps[index].absent:
+            before = sum(1 for i in wanted if i < index)
+            return lambda group, event: self._break(group, before)
+        position = wanted.index(index)
+        return lambda group, event: self._reach(group, event, position, len(wanted))
+
+    def _reach(self, group: Group, event: Event, position: int, steps: int) -> Signal:
+        """`partial[i]` is the latest run of marks that has completed i + 1 steps."""
+        partial = group.partial
+        while len(partial) < steps:
+            partial.append([])
+        mark = Mark(event.timestamp, event.source, event.line, event.offset, event.event_type)
+        if not self.ordered:
+            partial[position] = [mark]
+            seen = [
+                run[0]
+                for run in partial
+                if run and run[0].timestamp >= event.timestamp - self.within
+            ]
+            complete = len(seen) == steps
+            run = sorted(seen, key=lambda m: m.timestamp)
+        elif position == 0:
+            partial[0] = [mark]
+            return Signal.QUIET
+        else:
+            before = partial[position - 1]
+            if not before or event.timestamp - before[0].timestamp > self.within:
+                return Signal.QUIET
+            run = [*before, mark]
+            partial[position] = run
+            partial[position - 1] = []
+            complete = position == steps - 1
+        if not complete:
+            return Signal.QUIET
+        group.partial = []
+        group.value = run[-1].timestamp - run[0].timestamp
+        if not group.is_open:
+            group.marks = run[:-1]
+            group.count = 0
+        return Signal.FIRE
+
+    def _break(self, group: Group, before: int) -> Signal:
+        if 0 < before <= len(group.partial):
+            group.partial[before - 1] = []
+        return Signal.QUIET
+
+
+class RepeatWindow(Window, tag="repeat"):
+    """Fires when the same thing is done again and again: a cycle of `period` things, `at_least` times.
+
+    Things are told apart by the fields of `key`. `min_period: 1` finds one thing repeated,
+    `min_period: 2` only true cycles such as A-B-A-B.
+    """
+
+    key: list[str]
+    at_least: int
+    """Full repetitions of the cycle."""
+    min_period: int = 1
+    max_period: int = 4
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, self._match, needs=tuple(self.fields()))]
+
+    def fields(self) -> list[str]:
+        """The fields that tell things apart."""
+        return list(self.key)
+
+    def check(self, complain: Complaint) -> None:
+        """Once is no repetition."""
+        check_positive(complain, "at_least", self.at_least, 2)
+        check_positive(complain, "min_period", self.min_period)
+        if not self.min_period <= self.max_period <= 16:
+            complain(
+                "window.max_period",
+                f"`max_period` is {self.max_period}",
+                "between min_period and 16",
+            )
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        """`texts` and `partial[0]` hold the latest things and their marks, `numbers[p-1]` the run of period p."""
+        thing = _thing(event, self.key)
+        if not group.partial:
+            group.partial, group.numbers = [[]], [0.0] * self.max_period
+        marks, things, runs = group.partial[0], group.texts, group.numbers
+        hit = 0
+        if thing in things:
+            hit = self._run(things, thing, runs)
+        else:
+            group.numbers = [0.0] * self.max_period
+        marks.append(
+            Mark(event.timestamp, event.source, event.line, event.offset, event.event_type)
+        )
+        things.append(thing)
+        if len(things) > self.max_period * self.at_least:
+            del things[0], marks[0]
+        if hit < self.min_period:
+            return Signal.QUIET
+        if not group.is_open:
+            group.marks = marks[-hit * self.at_least : -1]
+            group.count = len(group.marks)
+        group.value = float(hit)
+        return Signal.FIRE
+
+    def _run(self, things: list[str], thing: str, runs: list[float]) -> int:
+        """Lengthen the run of every period that the thing continues; return the shortest full cycle."""
+        hit = 0
+        for period in range(1, self.max_period + 1):
+            same = len(things) >= period and things[-period] == thing
+            runs[period - 1] = runs[period - 1] + 1 if same else 0.0
+            if not hit and runs[period - 1] >= period * (self.at_least - 1):
+                hit = period
+        return hit
+
+
+def _thing(event: Event, key: list[str]) -> str:
+    """Return what was done as one text."""
+    return "\x1f".join(str(value_in(event, name)) for name in key)

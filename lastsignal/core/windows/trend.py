@@ -1,0 +1,88 @@
+"""Kinds that compare with before: spike (more than the time before), growth (ever more)."""
+
+from __future__ import annotations
+
+from lastsignal.core.conditions import Complaint, Condition
+from lastsignal.core.durations import Duration
+from lastsignal.core.events import Event
+from lastsignal.core.groups import Group, Signal
+from lastsignal.core.windows.base import Tap, Window, check_positive, number_in
+
+MAX_TIMES = 8192
+
+
+class SpikeWindow(Window, tag="spike"):
+    """Fires when the last `within` holds `factor` times as many matches as the `within` before it."""
+
+    within: Duration
+    factor: float
+    at_least: int
+    """Matches in the current window, below which nothing fires."""
+    min_reference: int = 1
+    """Matches in the window before, below which there is nothing to compare with."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, self._match)]
+
+    def check(self, complain: Complaint) -> None:
+        """A spike is more than before."""
+        check_positive(complain, "at_least", self.at_least)
+        check_positive(complain, "within", self.within, 0.001)
+        if self.factor <= 1:
+            complain("window.factor", f"`factor` is {self.factor:g}", "a spike needs more than 1")
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        now = event.timestamp
+        times = [t for t in group.times if t > now - 2 * self.within][-MAX_TIMES:]
+        times.append(now)
+        group.times = times
+        if not group.is_open:
+            group.expire(now - self.within)
+        current = sum(1 for t in times if t > now - self.within)
+        before = len(times) - current
+        group.value = float(current)
+        enough = current >= self.at_least and before >= self.min_reference
+        return Signal.FIRE if enough and current >= self.factor * before else Signal.NOTE
+
+
+class GrowthWindow(Window, tag="growth"):
+    """Fires when `field` grew `at_least` times in a row, to `factor` times its first value."""
+
+    field: str
+    at_least: int
+    factor: float = 1.0
+    minimum: float = 0.0
+    """The latest value must reach this too: growth of small numbers is no news."""
+
+    def taps(self, where: Condition) -> list[Tap]:
+        """Listen to `where`."""
+        return [Tap(where, self._match, needs=tuple(self.fields()))]
+
+    def fields(self) -> list[str]:
+        """The growing field."""
+        return [self.field]
+
+    def check(self, complain: Complaint) -> None:
+        """Growth is a factor of one or more."""
+        check_positive(complain, "at_least", self.at_least)
+        check_positive(complain, "factor", self.factor)
+
+    def _match(self, group: Group, event: Event) -> Signal:
+        value = number_in(event, self.field)
+        if value is None:
+            return Signal.QUIET
+        first, last = group.numbers or (value, None)
+        if last is not None and value <= last:
+            first, last = value, None
+            group.run = 0
+            if not group.is_open:
+                group.clear()
+        elif last is not None:
+            group.run += 1
+        group.numbers = [first, value]
+        group.value = value
+        grown = (
+            group.run >= self.at_least and value >= self.factor * first and value >= self.minimum
+        )
+        return Signal.FIRE if grown else Signal.NOTE
