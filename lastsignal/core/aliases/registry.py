@@ -6,10 +6,11 @@ record that names what happened.
 
 from __future__ import annotations
 
-from lastsignal.core.aliases import claude, flat, native
+from lastsignal.core.aliases import claude, codex, flat, native
 from lastsignal.core.aliases.contract import Dialect
 
 LADDER: tuple[Dialect, ...] = (
+    *codex.DIALECTS,
     *claude.DIALECTS,
     native.DIALECT,
     flat.DIALECT,
