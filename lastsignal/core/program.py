@@ -104,6 +104,17 @@ class Program:
             ),
         )
 
+    def not_checked(self, trace: TraceState) -> list[str]:
+        """Return the rules that could say nothing: events of their kind came, without the fields they need."""
+        return sorted(
+            detector.rule.id
+            for detector in self.detectors
+            if detector.required & ~trace.seen
+            and any(
+                trace.seen & self.field_bits.get(_cell_name(*cell), 0) for cell in detector.cells
+            )
+        )
+
     def _bits(self, fields: set[str]) -> int:
         bits = 0
         for name in sorted(fields):
@@ -124,8 +135,12 @@ class Program:
                     lines += _tap_lines(compiler, detector, tap, known)
         fields = self._fields_of(event_type, status)
         if fields:
-            bits = sum(fields.values())
+            cell_bit = self.field_bits.setdefault(
+                _cell_name(event_type, status), 1 << len(self.field_bits)
+            )
+            bits = sum(fields.values()) | cell_bit
             lines.append(f"if t.seen & {bits} != {bits}:")
+            lines.append(f"    t.seen |= {cell_bit}")
             for name, bit in fields.items():
                 lines.append(f"    if {compiler.read(name)} is not None: t.seen |= {bit}")
         return _compile(compiler, lines) if lines else None
@@ -137,6 +152,11 @@ class Program:
             if (event_type, status) in detector.cells:
                 wanted |= {f for f, bit in self.field_bits.items() if bit & detector.required}
         return {name: self.field_bits[name] for name in sorted(wanted)}
+
+
+def _cell_name(event_type: str, status: str) -> str:
+    """Name the bit that says that a trace has had such an event."""
+    return f"{event_type}/{status}"
 
 
 def _concerns(condition: Condition, event_type: str, status: str) -> bool:

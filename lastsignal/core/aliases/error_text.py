@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from lastsignal.core.events import Event, Status
+
 MAX_MESSAGE = 500  # characters; longer texts are payload, and the evidence shows the line itself
 _MAX_DEPTH = 4
 
@@ -60,6 +62,12 @@ class ErrorFields:
     message: str | None = None
     http_status: int | None = None
     type: str | None = None
+
+    def write(self, event: Event, status: Status = "failed") -> None:
+        """Put the error on an event, with the status that it means."""
+        event.status = status
+        event.error_message, event.error_type = self.message, self.type
+        event.http_status = self.http_status
 
 
 def unwrap_error(value: object) -> ErrorFields:

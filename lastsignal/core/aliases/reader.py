@@ -78,7 +78,7 @@ class Reader:
                 if not event.trace_id:
                     event.trace_id = source
                 if event.status != "completed" and event.status != "started":
-                    _judge(event)
+                    judge(event)
             if self._disorder:
                 self._hold(decoded)
                 decoded = self._release(clock - self._disorder)
@@ -153,7 +153,7 @@ class Reader:
         return released
 
 
-def _judge(event: Event) -> None:
+def judge(event: Event) -> None:
     """Settle the status of an event whose record names none, and the class of a failure."""
     if event.status is None:
         event.status = _DEFAULT_STATUS.get(

@@ -6,7 +6,8 @@ decoder takes.
 
 from __future__ import annotations
 
-from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Checkpoint, Framer, Record
+from lastsignal.core.framing.checkpoint import Checkpoint
+from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Framer, Record
 from lastsignal.core.framing.salvage import salvage
 from lastsignal.core.framing.skips import Skip
 

@@ -1,17 +1,32 @@
 """Cuts a stream of bytes into records, each with its byte offset and its 1-based line.
 
-Recognised from the bytes: one object or array a line, also behind a log prefix; pretty-printed values
-one after another; one whole document, of which an array's elements are the records. The chunks never
-matter, every byte is looked at once, and no more than two records of the size limit are held.
+Recognised from the bytes: one object or array a line, also behind a log prefix; pretty-printed
+values one after another; one whole document, of which an array's elements are the records. How the
+bytes are cut into chunks never matters, and no more than two records of the size limit are held.
 """
 
 from __future__ import annotations
 
 import copy
-import re
 
-import msgspec
-
+from lastsignal.core.framing.checkpoint import Checkpoint, Overlong
+from lastsignal.core.framing.grammar import (
+    BRACE,
+    BRACE_END,
+    BRACKET,
+    find_object,
+    is_array,
+    is_binary,
+    is_bracketed_text,
+    is_document,
+    is_document_line,
+    is_json,
+    is_object,
+    is_utf16,
+    is_whole_record,
+    pass_between_elements,
+    pass_between_values,
+)
 from lastsignal.core.framing.skips import SAMPLE_BYTES, Skip, Skips
 from lastsignal.core.framing.value import TORN, USED_UP, OpenValue
 
@@ -21,43 +36,8 @@ Record = tuple[bytes, int, int]
 DEFAULT_MAX_RECORD_BYTES = 32 * 1024 * 1024
 _LEAST_MAX_RECORD_BYTES = 128  # what stands at a line's start is told within 128 bytes
 
-_BRACE, _BRACE_END, _BRACKET, _BRACKET_END = b"{}[]"
 _HEAD_BYTES = 4
 _BOM = b"\xef\xbb\xbf"
-_utf16 = re.compile(rb"\xff\xfe|\xfe\xff|[{\[]\0[^\0]\0|\0[{\[]\0[^\0]").match
-
-_pass_between_values = re.compile(rb"[\s\0,\]]*").match
-_pass_between_elements = re.compile(rb"[\s,]*").match
-_object = re.compile(rb'\{[\s\0]*(?:["}]|\Z)').match
-_find_object = re.compile(rb'\{[\s\0]*(?:"|\Z)').search
-_document = re.compile(rb"\[[\s\0]{0,64}[{\[]").match  # an array whose elements are records
-_document_begins = re.compile(rb"\[\s*\Z").match
-_array = re.compile(rb'\[\s*(?:"|(?:-?\d[\d.eE+-]*|true|false|null)\s*,)').match
-_bracketed_text = re.compile(rb'\[[^\[\]{}"]*\]').match  # a log prefix: [2026-01-01 12:00:00]
-_find_control = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]").search
-
-
-class Overlong(msgspec.Struct, frozen=True):
-    """A line that has outgrown the limit: the rest up to its end is not looked at."""
-
-    offset: int
-    line: int
-    head: bytes
-
-
-class Checkpoint(msgspec.Struct, frozen=True):
-    """Where to read on, and how: a framer resumed here gives what the first one would have given."""
-
-    offset: int = 0
-    """Feed the source's bytes from here."""
-    line: int = 1
-    line_start: int = 0
-    in_array: bool = False
-    nul_line: int = 0
-    is_utf16: bool = False
-    overlong: Overlong | None = None
-    value: OpenValue | None = None
-
 
 _START = Checkpoint()
 
@@ -66,7 +46,8 @@ class Framer:
     """Cuts the chunks of one source into records.
 
     Args:
-        max_record_bytes: a longer line, object or element is skipped to its end as `record_too_long`.
+        max_record_bytes: a longer line, object or element is skipped to its end and counted as
+            `record_too_long`.
         resume: where an earlier framer of this source stood.
     """
 
@@ -160,7 +141,7 @@ class Framer:
             self._head = head
             return b""
         self._head = None
-        if _utf16(head):
+        if is_utf16(head):
             self._is_utf16 = True
             self._skips.add("utf16", 1, 0, head)
         elif head.startswith(_BOM):
@@ -175,8 +156,10 @@ class Framer:
         emit = self._records.append
         plain = self._stands_between_lines()
         for piece in pieces:
-            if plain and piece and piece[0] == _BRACE and piece[-1] == _BRACE_END:
+            if plain and piece and piece[0] == BRACE and piece[-1] == BRACE_END:
                 emit((piece, position, line))
+            elif plain and piece.startswith(b"{") and piece.endswith(b"}\r"):
+                emit((piece[:-1], position, line))
             else:
                 if plain:
                     self._line, self._line_start = line, position
@@ -196,27 +179,141 @@ class Framer:
 
     def _take(self, piece: bytes, base: int, complete: bool) -> None:
         """Use one line, or as much of it as has arrived."""
-        if self._overlong is None:
-            if self._value is None and not self._in_array:
-                piece, base = self._join_tail(piece, base, complete)
-            position = 0
-            while 0 <= position < len(piece):
-                if self._value is not None:
-                    position = self._go_on_with(self._value, piece, position)
-                elif self._in_array:
-                    position = self._between_elements(piece, position, base)
-                elif complete:
-                    position = self._between_values(piece, position, base)
-                else:
-                    position = self._keep_tail(piece, position, base)
-        elif complete:
-            self._end_overlong(self._overlong)
+        next_start = base + len(piece) + 1
+        if self._tail:
+            piece, base = self._join_tail(piece, complete)
+        if self._overlong:
+            piece = b""
+        position = 0
+        while 0 <= position < len(piece):
+            if self._value is not None:
+                position = self._go_on_with(self._value, piece, position)
+            elif self._in_array:
+                position = self._between_elements(piece, position, base)
+            elif complete:
+                position = self._between_values(piece, position, base)
+            else:
+                position = self._keep_tail(piece, position, base)
         if complete:
-            self._end_line(base + len(piece) + 1)
+            self._end_line(next_start)
 
     def _end_line(self, next_start: int) -> None:
-        value = self._value
-        if value is not None and not value.end_line(self._line):
-            self._tear(value)
+        if self._overlong:
+            self._end_overlong(self._overlong)
+        elif self._value is not None and not self._value.end_line(self._line):
+            self._tear(self._value)
         self._line += 1
         self._line_start = next_start
+
+    def _end_overlong(self, line: Overlong) -> None:
+        self._skips.add("record_too_long", line.line, line.offset, line.head)
+        self._overlong = None
+
+    def _join_tail(self, piece: bytes, complete: bool) -> tuple[bytes, int]:
+        """Return the line so far and its offset; nothing while it is to wait for its end."""
+        self._tail += piece
+        offset = self._tail_offset
+        if self._tail[0] == BRACKET and is_document(self._tail):
+            return self._drain_tail(), offset
+        if len(self._tail) > self._limit:
+            self._overlong = Overlong(offset, self._line, bytes(self._tail[:SAMPLE_BYTES]))
+            self._tail = bytearray()
+        return (self._drain_tail() if complete else b""), offset
+
+    def _drain_tail(self) -> bytes:
+        data, self._tail = bytes(self._tail), bytearray()
+        return data
+
+    def _keep_tail(self, piece: bytes, position: int, base: int) -> int:
+        start = self._pass_separators(piece, position, base)
+        if is_document(piece, start):
+            self._in_array = True
+            return start + 1
+        if start < len(piece):
+            self._tail += piece[start:]
+            self._tail_offset = base + start
+        return USED_UP
+
+    def _between_values(self, piece: bytes, position: int, base: int) -> int:
+        """Find what begins next on this whole line; return its index, or USED_UP."""
+        start = self._pass_separators(piece, position, base)
+        if start == len(piece):
+            return USED_UP
+        if base + start == self._line_start and is_whole_record(piece):
+            self._emit(piece.rstrip(), base, self._line)
+            return USED_UP
+        if piece[start] == BRACE and is_object(piece, start):
+            return self._open(start, base)
+        if piece[start] == BRACKET:
+            if is_document(piece, start) or is_document_line(piece, start):
+                self._in_array = True
+                return start + 1
+            if is_array(piece, start) and not is_bracketed_text(piece, start):
+                return self._open(start, base)
+        return self._pass_text(piece, start, base)
+
+    def _pass_separators(self, piece: bytes, position: int, base: int) -> int:
+        start = pass_between_values(piece, position).end()
+        nul = piece.find(b"\0", position, start)
+        if nul >= 0 and self._nul_line != self._line:  # a crash: blocks allocated, never written
+            self._nul_line = self._line
+            self._skips.add("nul_block", self._line, base + nul, b"")
+        return start
+
+    def _pass_text(self, piece: bytes, start: int, base: int) -> int:
+        """Pass over a log prefix to the object behind it; count text that has none."""
+        found = find_object(piece, start)
+        text = piece[start : found.start()] if found else piece[start:]
+        if is_binary(text):
+            reason = "binary"
+        elif found:
+            return self._open(found.start(), base)
+        else:
+            reason = "not_an_object" if is_json(text) else "not_json"
+        self._skips.add(reason, self._line, base + start, piece[start : start + SAMPLE_BYTES])
+        return USED_UP
+
+    def _open(self, start: int, base: int) -> int:
+        self._value = OpenValue(base + start, self._line, self._limit)
+        return start
+
+    def _between_elements(self, piece: bytes, position: int, base: int) -> int:
+        start = pass_between_elements(piece, position).end()
+        if start == len(piece):
+            return USED_UP
+        if piece[start] in b"{[":
+            return self._open(start, base)
+        self._in_array = False  # its end; or text, after which a line's rules hold again
+        return start
+
+    def _go_on_with(self, value: OpenValue, piece: bytes, position: int) -> int:
+        end = value.take(piece, position)
+        if end == TORN:
+            self._tear(value)
+            return position
+        if end != USED_UP:
+            self._value = None
+            if value.too_long:
+                self._skips.add("record_too_long", value.line, value.offset, value.sample)
+            else:
+                self._emit(bytes(value.kept), value.offset, value.line)
+        return end
+
+    def _tear(self, value: OpenValue) -> None:
+        """Give up a value that never ends; its second line may be a line of its own."""
+        self._value, self._in_array = None, False
+        reason = "record_too_long" if value.too_long else "torn_line"
+        self._skips.add(reason, value.line, value.offset, value.sample)
+        second = value.second_line()
+        if second is not None:
+            here = self._line, self._line_start
+            data, offset, self._line = second
+            self._line_start = -1
+            self._take(data, offset, True)
+            self._line, self._line_start = here
+
+    def _emit(self, data: bytes, offset: int, line: int) -> None:
+        if data[0] == BRACKET and b"{" not in data:
+            self._skips.add("not_an_object", line, offset, data)
+        else:
+            self._records.append((data, offset, line))

@@ -6,6 +6,7 @@ Nothing here recurses and every byte is looked at once, whatever the nesting and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import msgspec
 
@@ -22,12 +23,16 @@ _WINDOW = 65536
 
 _OPENING, _CLOSING, _QUOTE, _BACKSLASH = b"{[", b"}]", 0x22, 0x5C
 
+
+def passer(pattern: bytes) -> Callable[..., re.Match[bytes]]:
+    """Compile a pattern that always matches, if only nothing: its match needs no test."""
+    return re.compile(pattern, re.DOTALL).match  # type: ignore[return-value]  # always matches
+
+
 # Up to the next bracket, over whole strings; stops before a string that the window cuts.
-_pass_flat = re.compile(
-    rb'[^"{}\[\]]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"{}\[\]]*)*', re.DOTALL
-).match
-_pass_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL).match
-_pass_blank = re.compile(rb"\s*").match
+_pass_flat = passer(rb'[^"{}\[\]]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"{}\[\]]*)*')
+_pass_text = passer(rb'[^"\\]*(?:\\.[^"\\]*)*')
+_pass_blank = passer(rb"\s*")
 
 
 def _may_follow(last: int) -> bytes:
@@ -46,8 +51,8 @@ class OpenValue(msgspec.Struct):
     """Takes the value's bytes as they come, and keeps them while they are few enough.
 
     A line break inside a string, or a line that JSON does not allow after the one before, shows a
-    torn value. Where the torn line ends in `:`, `[` or `,` its successor looks like a part of it: the
-    second line is therefore kept in mind, as a line of its own, until the third agrees.
+    torn value. Where the torn line ends in `:`, `[` or `,` its successor looks like a part of it:
+    the second line is therefore kept in mind, as a line of its own, until the third agrees.
     """
 
     offset: int
@@ -87,13 +92,13 @@ class OpenValue(msgspec.Struct):
             USED_UP, or TORN: then nothing of the piece was taken.
         """
         if self.at_line_start:
-            first = _pass_blank(piece, position).end()  # type: ignore[union-attr]  # always matches
+            first = _pass_blank(piece, position).end()
             if first < len(piece):
                 if piece[first] not in _MAY_FOLLOW[self.last]:
                     self._keep(piece[position:first])
                     return TORN
                 self._begin_line(first - position)
-        end = self._find_end(piece, position)
+        end = self.find_end(piece, position)
         self._keep(piece[position:] if end < 0 else piece[position:end])
         return end
 
@@ -125,13 +130,14 @@ class OpenValue(msgspec.Struct):
         elif self.lines_begun == 3:
             self.second_start = self.second_end = -1
 
-    def _find_end(self, piece: bytes, position: int) -> int:
+    def find_end(self, piece: bytes, position: int) -> int:
+        """Return the index after the value's end, or USED_UP; keeps nothing of the piece."""
         end = len(piece)
         depth = self.depth
         if self.in_string:
             position = self._leave_string(piece, position)
         while 0 <= position < end:
-            position = _pass_flat(piece, position, min(position + _WINDOW, end)).end()  # type: ignore[union-attr]
+            position = _pass_flat(piece, position, min(position + _WINDOW, end)).end()
             if position >= end:
                 break
             byte = piece[position]
@@ -159,7 +165,7 @@ class OpenValue(msgspec.Struct):
             position += 1
             self.escaped = False
         while position < end:
-            position = _pass_text(piece, position, min(position + _WINDOW, end)).end()  # type: ignore[union-attr]
+            position = _pass_text(piece, position, min(position + _WINDOW, end)).end()
             if position >= end:
                 break
             if piece[position] == _QUOTE:

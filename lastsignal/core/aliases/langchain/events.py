@@ -1,7 +1,7 @@
 """LangChain's `astream_events`, versions 1 and 2, dumped one event a line.
 
-There is no time: run ids are UUIDv7 in newer versions, so the moment at which a run began is in its id.
-Only tools have an error event. When anything else raises, the stream just stops, and the root's
+There is no time: run ids are UUIDv7 in newer versions, so the id tells when the run began. Only
+tools have an error event. When anything else raises, the stream just stops, and the root's
 agent_start without its end is all that tells it.
 """
 
@@ -20,7 +20,7 @@ from lastsignal.core.aliases.langchain.messages import (
     call_facts,
     judge_error,
     model_facts,
-    recursion_audit,
+    own_failure,
     tool_failure,
 )
 from lastsignal.core.aliases.leaf_errors import ToldFailures
@@ -161,7 +161,6 @@ class EventsDecoder:
     def _retry(self, line: _Line, place: _Place, attempt: int, operation: str | None) -> Event:
         event = self._event(line, place, event_type="retry", status="started")
         event.operation, event.attempt = operation, attempt - 1
-        event.call_id = None
         return event
 
     def _started(self, line: _Line, kind: str, place: _Place) -> list[Event]:
@@ -180,7 +179,8 @@ class EventsDecoder:
             if start.attempt is not None:
                 events.append(self._retry(line, place, start.attempt, start.operation))
             if start.event_type == "tool_call":
-                start.arguments_hash = hash_arguments(_data(line).input)
+                for event in (*events, start):
+                    event.arguments_hash = hash_arguments(_data(line).input)
         remember(state.calls, line.run_id, True)
         return [*events, start]
 
@@ -190,12 +190,8 @@ class EventsDecoder:
         end.timestamp = UNTIMED  # the id tells only when the run began
         end.attempt = attempt_in(line.tags)
         if phase == "error":
-            end.status, error = judge_error(data.error)
-            end.error_message, end.http_status, end.error_type = (
-                error.message,
-                error.http_status,
-                error.type,
-            )
+            status, error = judge_error(data.error)
+            error.write(end, status)
         if kind == "chain":
             self.state.roots.pop(line.run_id, None)
             end.operation = text_of(line.name)
@@ -207,28 +203,16 @@ class EventsDecoder:
         elif phase == "end":
             failure = tool_failure(value_of(data.output))
             if failure is not None:
-                end.status, error = failure
-                end.error_message, end.http_status, end.error_type = (
-                    error.message,
-                    error.http_status,
-                    error.type,
-                )
+                status, error = failure
+                error.write(end, status)
         if end.status == "failed":
             self.state.told.tell(end.error_message, place.parents)
         return [end]
 
     def _own_failure(self, end: Event) -> list[Event]:
         """Only JavaScript's streams have an error event of the root; Python's just stop."""
-        run_id = end.call_id or ""
-        if end.status != "failed" or self.state.told.is_passed_on(run_id, end.error_message, ()):
-            return []
-        failure = msgspec.structs.replace(end, event_type="process_error")
-        audit = recursion_audit_of(end)
-        if audit is not None:
-            failure.event_type, failure.operation = "audit", audit.operation
-            failure.metadata = audit.metadata
-        failure.call_id, failure.parent_id = None, run_id
-        return [failure]
+        passed_on = self.state.told.is_passed_on(end.call_id or "", end.error_message, ())
+        return [own_failure(end)] if end.status == "failed" and not passed_on else []
 
     def _event(self, line: _Line, place: _Place, **fields: Any) -> Event:
         metadata = mapping_of(line.metadata)

@@ -1,6 +1,6 @@
-"""What LangChain's own values say of a call: tokens and model, a tool's failure, what an error means.
+"""What LangChain's own values say of a call: tokens, model, a tool's failure, an error's meaning.
 
-Messages appear plain, as `{"lc": 1, "kwargs": {...}}`, inside generations, and as a provider's response.
+Messages appear plain, as `{"lc": 1, "kwargs": {…}}`, in generations, and as a provider's response.
 """
 
 from __future__ import annotations
@@ -127,19 +127,25 @@ def judge_error(error: object) -> tuple[Status, ErrorFields]:
     return ("aborted" if fields.type in _ABORTING else "failed"), fields
 
 
-def recursion_audit(fields: ErrorFields) -> Event | None:
-    """Return the audit event of LangGraph's step limit, None for any other error."""
-    limit = RECURSION_LIMIT.search(fields.message or "")
-    if fields.type != "GraphRecursionError" and limit is None:
-        return None
-    return Event(
-        event_type="audit",
-        operation="recursion_limit",
+def own_failure(end: Event) -> Event:
+    """Return why a root run failed by itself: it reached LangGraph's step limit, or it crashed."""
+    failure = Event(
+        timestamp=end.timestamp,
+        trace_id=end.trace_id,
+        event_type="process_error",
+        operation=end.operation,
         status="failed",
-        error_message=fields.message,
-        error_type=fields.type,
-        metadata={"limit": int(limit[1])} if limit else {},
+        error_message=end.error_message,
+        http_status=end.http_status,
+        error_type=end.error_type,
+        agent=end.agent,
+        parent_id=end.call_id,
     )
+    limit = RECURSION_LIMIT.search(end.error_message or "")
+    if limit or end.error_type == "GraphRecursionError":
+        failure.event_type, failure.operation = "audit", "recursion_limit"
+        failure.metadata = {"limit": int(limit[1])} if limit else None
+    return failure
 
 
 def attempt_in(tags: object) -> int | None:

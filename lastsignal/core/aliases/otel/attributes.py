@@ -5,7 +5,7 @@ A span's attributes hold whole conversations; what no rule reads stays bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from lastsignal.core.aliases.otel.spans import SpanEvent
 
 _MAX_VALUE = 262_144  # bytes; a longer value is payload, whatever its key
 _MAX_DEPTH = 6
+_NOTHING: frozenset[str] = frozenset()
 
 _decode_mapping = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
@@ -45,8 +46,10 @@ def read_tags(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> dict[str, Any
     return dict(_decoded(raw, wanted, lambda value: value))
 
 
-def read_events(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> tuple[SpanEvent, ...]:
-    """Read a span's events (SDK and OTLP); one without a name says nothing."""
+def read_events(
+    raw: bytes | msgspec.Raw, wanted: Mapping[str, frozenset[str]]
+) -> tuple[SpanEvent, ...]:
+    """Read a span's events (SDK and OTLP): of each, the attributes wanted for its name."""
     if len(bytes(raw)) < 3:  # absent, or an empty list
         return ()
     try:
@@ -54,7 +57,7 @@ def read_events(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> tuple[SpanE
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return ()
     return tuple(
-        SpanEvent(event.name, read_attributes(event.attributes, wanted))
+        SpanEvent(event.name, read_attributes(event.attributes, wanted.get(event.name, _NOTHING)))
         for event in events
         if isinstance(event.name, str)
     )
@@ -63,7 +66,7 @@ def read_events(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> tuple[SpanE
 def _decoded(
     raw: bytes | msgspec.Raw, wanted: frozenset[str], unwrap: Callable[[Any], Any]
 ) -> Iterator[tuple[str, Any]]:
-    data = bytes(raw)
+    data = bytes(raw) if wanted else b""
     head = data.lstrip()[:1]
     try:
         if head == b"{":

@@ -29,7 +29,7 @@ _STATUS_TAGS = frozenset(
     {"otel.status_code", "otel.status_description", "error", "span.kind", "otel.scope.name"}
     | {"otel.library.name"}  # what the scope was called before 2022
 )
-_LOG_FIELDS = EVENT_READS | {"event"}
+_EVENT_NAME = frozenset({"event"})
 
 
 class _Document(msgspec.Struct):
@@ -132,8 +132,12 @@ def _events(raw: msgspec.Raw) -> tuple[SpanEvent, ...]:
         logs = _decode_logs(raw) if len(bytes(raw)) > 2 else []
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return ()
-    fields = [read_tags(log.fields, _LOG_FIELDS) for log in logs]
-    return tuple(SpanEvent(text_of(found.get("event")) or "", found) for found in fields)
+    return tuple(_event(log.fields) for log in logs)
+
+
+def _event(fields: msgspec.Raw) -> SpanEvent:
+    name = text_of(read_tags(fields, _EVENT_NAME).get("event")) or ""
+    return SpanEvent(name, read_tags(fields, EVENT_READS.get(name, frozenset())))
 
 
 DIALECT = Dialect(

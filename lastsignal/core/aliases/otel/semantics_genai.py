@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.error_text import ErrorFields
-from lastsignal.core.aliases.fields import count_of, list_of, status_of
+from lastsignal.core.aliases.fields import status_of
 from lastsignal.core.aliases.otel.readings import (
     Attributes,
     Kind,
@@ -244,7 +243,7 @@ def _finish_reason(span: Span) -> str | None:
         except (msgspec.MsgspecError, RecursionError, UnicodeError):
             return None
     if isinstance(reasons, list):
-        reasons = next(iter(list_of(reasons)), None)
+        reasons = next(iter(reasons), None)
     if isinstance(reasons, str) and reasons:
         return reasons
     choice = next((event for event in span.events if event.name == "gen_ai.choice"), None)

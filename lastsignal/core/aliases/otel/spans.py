@@ -50,6 +50,11 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Of the span's first byte, relative to its record."""
 
     @property
+    def is_open(self) -> bool:
+        """Has it begun and not ended?"""
+        return self.end is None and self.start is not None
+
+    @property
     def duration(self) -> float | None:
         """Seconds from start to end, exact to the microsecond; None where clocks disagree."""
         if self.start is None or self.end is None or self.end < self.start:

@@ -1,0 +1,212 @@
+"""What a trace's findings mean together: the outcome, the one cause, its symptoms, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from lastsignal.core.engine import Engine
+from lastsignal.core.findings import Evidence, Finding, evidence_of, finding_of
+from lastsignal.core.groups import Group, Progress
+from lastsignal.core.rules import SEVERITIES, Rule, Severity
+from lastsignal.core.traces import TraceState
+
+Outcome = Literal["succeeded", "failed", "recovered", "aborted", "unfinished"]
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """One turning point of a run."""
+
+    at: Evidence
+    status: str
+    operation: str | None = None
+    agent: str | None = None
+    error_class: str | None = None
+    error_message: str | None = None
+    attempt: int | None = None
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one run ended as it did."""
+
+    trace_id: str
+    framework: str | None
+    agents: list[str]
+    outcome: Outcome
+    started_at: float | None
+    """Epoch seconds; None where the records carry no time."""
+    duration_seconds: float | None
+    events: int
+    calls: int
+    failures: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    cause: Finding | None
+    """The finding that no other one explains, earliest and most specific first."""
+    symptoms: list[Finding]
+    """What the cause explains, in order of time."""
+    other: list[Finding]
+    """Independent findings."""
+    not_checked: list[str]
+    """Rules that this trace's records carry too little for."""
+    timeline: list[Moment]
+    wasted: Progress | None
+    """What was spent after the cause had shown itself."""
+
+    def findings(self) -> list[Finding]:
+        """Return all findings, the cause first."""
+        return [*([self.cause] if self.cause else []), *self.symptoms, *self.other]
+
+
+def diagnose_trace(engine: Engine, trace: TraceState, shared: Sequence[Group] = ()) -> Diagnosis:
+    """Return the diagnosis of one trace.
+
+    Args:
+        engine: whose rules ran over it.
+        trace: its state, after `Engine.finish`.
+        shared: groups of rules across traces that opened in this trace.
+    """
+    rules = {rule.id: rule for rule in engine.rules}
+    fired = [group for group in [*trace.groups.values(), *shared] if group.is_open]
+    outcome = outcome_of(trace, bool(fired))
+    findings = [
+        finding_of(rules[group.rule], group, _effective(rules[group.rule], group, outcome))
+        for group in fired
+    ]
+    findings.sort(key=lambda finding: (finding.first_seen, finding.opened_at, finding.rule))
+    cause, symptoms, other = explain(findings, rules)
+    return Diagnosis(
+        trace_id=trace.trace_id,
+        framework=trace.framework,
+        agents=list(trace.agents),
+        outcome=outcome,
+        started_at=trace.started_at if trace.timed else None,
+        duration_seconds=trace.last_at - trace.started_at if trace.timed else None,
+        events=trace.events,
+        calls=trace.calls,
+        failures=trace.failures,
+        input_tokens=trace.input_tokens,
+        output_tokens=trace.output_tokens,
+        cost_usd=trace.cost_usd,
+        cause=cause,
+        symptoms=symptoms,
+        other=other,
+        not_checked=engine.program.not_checked(trace),
+        timeline=_timeline(trace),
+        wasted=_wasted(trace, fired, cause),
+    )
+
+
+def outcome_of(trace: TraceState, fired: bool) -> Outcome:
+    """Return how the run ended, from its own words: never from the rules alone."""
+    crash, end = trace.crash, trace.end
+    if crash is not None and (end is None or _later(crash, end) or trace.end_status != "completed"):
+        return "failed"
+    if trace.open_agents:
+        return "unfinished"
+    if end is None:
+        if trace.last_call_status in ("failed", "aborted"):
+            return "failed" if trace.last_call_status == "failed" else "aborted"
+        if trace.open_calls:
+            return "unfinished"
+        return "recovered" if trace.failures else "succeeded"
+    if trace.end_status == "failed":
+        return "failed"
+    if trace.end_status == "aborted":
+        return "aborted"
+    return "recovered" if trace.failures or fired else "succeeded"
+
+
+def explain(
+    findings: Sequence[Finding], rules: Mapping[str, Rule]
+) -> tuple[Finding | None, list[Finding], list[Finding]]:
+    """Part findings into the cause, what it explains (also indirectly), and the rest."""
+    explained_by: dict[str, list[Finding]] = {
+        finding.id: [f for f in findings if f is not finding and explains(f, finding, rules)]
+        for finding in findings
+    }
+    roots = [f for f in findings if not explained_by[f.id] and not f.healed]
+    if not roots:
+        return None, [], list(findings)
+    reach = {root.id: _reach(root, findings, rules) for root in roots}
+    cause = min(
+        roots,
+        key=lambda f: (
+            f.severity == "info",
+            not reach[f.id],
+            f.first_seen,
+            -len(f.group),
+            -SEVERITIES.index(f.severity),
+            f.rule,
+        ),
+    )
+    if cause.severity == "info":
+        return None, [], list(findings)
+    symptoms = [f for f in findings if f.id in reach[cause.id]]
+    rest = [f for f in findings if f is not cause and f.id not in reach[cause.id]]
+    return cause, symptoms, rest
+
+
+def explains(cause: Finding, symptom: Finding, rules: Mapping[str, Rule]) -> bool:
+    """Whether one finding makes another its symptom: by its rule, of the same thing, not after it."""
+    rule = rules[cause.rule].text
+    if symptom.rule not in rule.explains or cause.first_seen > symptom.last_seen:
+        return False
+    for name in ("operation", "agent", "model", "call_id"):
+        mine, other = cause.group.get(name), symptom.group.get(name)
+        if mine is not None and other is not None and mine != other:
+            return False
+    return True
+
+
+def _reach(root: Finding, findings: Sequence[Finding], rules: Mapping[str, Rule]) -> set[str]:
+    reached: set[str] = set()
+    todo = [root]
+    while todo:
+        current = todo.pop()
+        for finding in findings:
+            if finding is root or finding.id in reached:
+                continue
+            if explains(current, finding, rules):
+                reached.add(finding.id)
+                todo.append(finding)
+    return reached
+
+
+def _effective(rule: Rule, group: Group, outcome: Outcome) -> Severity:
+    """Lower the severity where things went well again: trouble that healed is no alarm."""
+    severity = rule.text.severity
+    if group.healed:
+        return "info"
+    if outcome in ("succeeded", "recovered") and severity != "info":
+        return SEVERITIES[SEVERITIES.index(severity) - 1]
+    return severity
+
+
+def _wasted(trace: TraceState, fired: Sequence[Group], cause: Finding | None) -> Progress | None:
+    if cause is None:
+        return None
+    group = next(
+        (g for g in fired if g.rule == cause.rule and g.opened_at == cause.opened_at), None
+    )
+    if group is None or group.at_open is None:
+        return None
+    now, then = trace.progress(), group.at_open
+    return Progress(
+        now.events - then.events,
+        now.calls - then.calls,
+        now.tokens - then.tokens,
+        now.cost_usd - then.cost_usd,
+    )
+
+
+def _later(first: object, second: object) -> bool:
+    return getattr(first, "timestamp", 0.0) >= getattr(second, "timestamp", 0.0)
+
+
+def _timeline(trace: TraceState) -> list[Moment]:
+    marks = sorted(trace.timeline, key=lambda mark: mark.timestamp)
+    return [Moment(at=evidence_of(mark), **(mark.facts or {"status": "started"})) for mark in marks]

@@ -1,0 +1,104 @@
+"""A rule that fired for a group → a Finding: what people and machines read."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.groups import Group, Mark
+from lastsignal.core.rules import Rule, Severity
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """One record that a finding rests on."""
+
+    source: str
+    line: int
+    """1-based."""
+    offset: int
+    """Bytes from the start of the (decompressed) source."""
+    event_type: str
+    timestamp: float
+    """Epoch seconds."""
+    excerpt: str = ""
+    """The record's text, re-read from the source; empty where the source cannot be read again."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One problem of one group, told once however often it shows."""
+
+    id: str
+    """The same after a replay and a restart: made of the rule and its group."""
+    rule: str
+    severity: Severity
+    """As the rule says, lowered where the run recovered; see `diagnosis.py`."""
+    category: str
+    title: str
+    summary: str
+    cause: str
+    remedy: str
+    group: dict[str, Any]
+    trace_id: str
+    count: int
+    first_seen: float
+    last_seen: float
+    opened_at: float
+    """Event time at which the rule fired."""
+    healed: bool
+    """What it watched for has ended well since."""
+    evidence: list[Evidence]
+
+
+def finding_of(rule: Rule, group: Group, severity: Severity | None = None) -> Finding:
+    """Return the finding of a group that fired."""
+    names = rule.window.group_by
+    values = iter(group.values)
+    named = {name: group.trace_id if name == "trace_id" else next(values) for name in names}
+    texts = _template_values(rule, group, named)
+    return Finding(
+        id=finding_id(rule.id, named),
+        rule=rule.id,
+        severity=severity or rule.text.severity,
+        category=rule.text.category,
+        title=rule.text.title,
+        summary=rule.summary.render(texts),
+        cause=rule.cause.render(texts),
+        remedy=rule.remedy.render(texts),
+        group=named,
+        trace_id=group.trace_id,
+        count=group.count,
+        first_seen=group.marks[0].timestamp,
+        last_seen=group.marks[-1].timestamp,
+        opened_at=group.opened_at if group.opened_at is not None else group.marks[-1].timestamp,
+        healed=group.healed,
+        evidence=[evidence_of(mark) for mark in group.marks],
+    )
+
+
+def finding_id(rule_id: str, group: dict[str, Any]) -> str:
+    """Return the stable identity of a finding: 12 hex digits of the rule and its group."""
+    text = msgspec.json.encode([rule_id, sorted((k, str(v)) for k, v in group.items())])
+    return blake2b(text, digest_size=6).hexdigest()
+
+
+def evidence_of(mark: Mark) -> Evidence:
+    """Return where a mark points, without its excerpt."""
+    return Evidence(mark.source, mark.line, mark.offset, mark.event_type, mark.timestamp)
+
+
+def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[str, Any]:
+    first = next((mark.facts for mark in group.marks if mark.facts), None) or {}
+    last = next((mark.facts for mark in reversed(group.marks) if mark.facts), None) or {}
+    values: dict[str, Any] = {**rule.text.params, **first, **last}
+    values.update({name: value for name, value in named.items() if value is not None})
+    values.update({f"first.{name}": value for name, value in first.items()})
+    values.update({f"last.{name}": value for name, value in last.items()})
+    values.update(
+        count=group.count,
+        value=group.value,
+        duration=group.marks[-1].timestamp - group.marks[0].timestamp,
+        note=group.note,
+    )
+    return values

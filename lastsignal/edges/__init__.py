@@ -1,0 +1,1 @@
+"""Adapters to the world: files, terminals, sockets. They import the core, never one another."""
