@@ -1,4 +1,4 @@
-"""What a trace's findings mean together: the outcome, the one cause, its symptoms, and what it cost."""
+"""What a trace's findings mean together: the outcome, the one cause, its symptoms, the cost."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def explain(
 
 
 def explains(cause: Finding, symptom: Finding, rules: Mapping[str, Rule]) -> bool:
-    """Whether one finding makes another its symptom: by its rule, of the same thing, not after it."""
+    """Whether one finding makes another its symptom: by rule, of the same thing, not after it."""
     rule = rules[cause.rule].text
     if symptom.rule not in rule.explains or cause.first_seen > symptom.last_seen:
         return False

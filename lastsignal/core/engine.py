@@ -27,6 +27,9 @@ from lastsignal.core.traces import (
 )
 
 TRACE_ENDS_HERE = "the trace ends here"
+LOOK_AGAIN = 0.1
+"""Part of the shortest wait after which a trace's open calls are judged again."""
+
 SHARED = ""
 """The trace id under which state across traces is kept; no event has it."""
 
@@ -54,6 +57,10 @@ class Engine:
         self._clocks: dict[str, float] = {}
         self._deadlines: dict[str, list[Deadline]] = {}
         self._changed: dict[tuple[str, str], Group] = {}
+        self._plans = {
+            event_type: (ACCOUNTS[event_type], steps)
+            for event_type, steps in self.program.cells.items()
+        }
         self._call_detectors = [d for d in self.program.detectors if d.call_predicate is not None]
         self._patience = min(
             (d.silence.after for d in self._call_detectors if d.silence is not None),
@@ -64,7 +71,7 @@ class Engine:
 
     def feed(self, events: Iterable[Event]) -> list[Group]:
         """Take events in order; return the open groups that changed, each once."""
-        traces, cells, patience = self.traces, self.program.cells, self._patience
+        traces, plans, patience, dirty = self.traces, self._plans, self._patience, self.dirty
         source, clock, next_deadline = None, 0.0, NO_DEADLINE
         for event in events:
             timestamp = event.timestamp
@@ -85,16 +92,16 @@ class Engine:
             trace.events += 1
             if timestamp > trace.last_at:
                 trace.last_at = timestamp
-            event_type = event.event_type
-            ACCOUNTS[event_type](event, trace)
-            step = cells[event_type][event.status]
+            account, steps = plans[event.event_type]
+            account(event, trace)
+            step = steps[event.status]
             if step is not None:
                 step(event, trace)
-            if trace.deadline == NO_DEADLINE and trace.open_calls and patience != NO_DEADLINE:
+            if trace.open_calls and trace.deadline == NO_DEADLINE and patience < NO_DEADLINE:
                 trace.deadline = timestamp + patience
                 self._push(source, (trace.deadline, trace.trace_id, ""))
                 next_deadline = self._next_deadline(source)
-            self.dirty.add(event.trace_id)
+            dirty.add(trace.trace_id)
         if source is not None:
             self._clocks[source] = clock
         return self._take_changed()
@@ -268,7 +275,7 @@ class Engine:
     def _judge_group(self, trace: TraceState, key: str, clock: float) -> float:
         """Fire a silence whose deadline has passed; return when to look again."""
         group = trace.groups.get(key)
-        if group is None or not group.times or group.is_open and not group.healed:
+        if group is None or not group.times or (group.is_open and not group.healed):
             return NO_DEADLINE
         if group.times[0] >= clock:
             return group.times[0]
@@ -294,27 +301,26 @@ class Engine:
         for call in _waiting(trace):
             event = _event_of(call, trace)
             for detector in self._call_detectors:
-                silence = detector.silence
+                silence, watches = detector.silence, detector.call_predicate
                 assert silence is not None
-                assert detector.call_predicate is not None
+                assert watches is not None
                 due = call.timestamp + silence.after
                 if not at_end and due >= clock:
-                    if detector.call_predicate(event):
+                    if watches(event):
                         trace.deadline = min(trace.deadline, due)
-                elif (silence.at_end or not at_end) and detector.call_predicate(event):
+                elif (silence.at_end or not at_end) and watches(event):
+                    call.reported = True
                     self._fire_silence(detector, event, trace, None if at_end else due)
+        if trace.deadline < NO_DEADLINE:
+            # never at once for one call after the other: a trace may hold a thousand of them
+            trace.deadline = max(trace.deadline, clock + self._patience * LOOK_AGAIN)
         return trace.deadline
 
     def _fire_silence(
         self, detector: Detector, event: Event, trace: TraceState, due: float | None
     ) -> None:
-        values = detector.values(event)
-        key = detector.key(values)
-        group = trace.groups.get(key)
-        if group is None:
-            group = self._create(detector, key, event, trace)
-        elif any(m.offset == event.offset and m.source == event.source for m in group.marks):
-            return  # this very call has been reported
+        key = detector.key(detector.values(event))
+        group = trace.groups.get(key) or self._create(detector, key, event, trace)
         group.add(mark_of(event, detector.facts(event)), detector.keep)
         until = trace.last_at if due is None else due
         group.value = max(group.value or 0.0, until - event.timestamp)
@@ -343,7 +349,11 @@ def _waiting(trace: TraceState) -> Iterator[OpenCall]:
     """
     for first in list(trace.open_calls.values()):
         for call in [first, *(first.later or ())]:
-            if not call.implied and trace.model_order.get(call.agent or "", 0) <= call.order:
+            if (
+                not call.implied
+                and not call.reported
+                and trace.model_order.get(call.agent or "", 0) <= call.order
+            ):
                 yield call
 
 

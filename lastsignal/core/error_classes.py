@@ -1,7 +1,7 @@
 """One classification of failures, decided once per failed event.
 
-Order of trust: what the text says outright about quota, context or policy (providers reuse one status
-code for several causes) → the status code → the exception type → words of the error text.
+Order of trust: what the text says outright about quota, context or policy (providers reuse one
+status code for several causes) → the status code → the exception type → words of the error text.
 Only error fields are read, never prompts, bodies or tool output.
 """
 
@@ -75,28 +75,35 @@ _OUTRIGHT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for name, pattern in (
         (
             "context_length",
-            r"context[_ ]?(?:length|window)[_ ]?(?:is |was )?exceed|maximum context length|prompt is too long"
-            r"|context window (?:is )?(?:full|overflow)|exceeds? the (?:model'?s? )?(?:maximum )?context"
-            r"|input (?:is )?too long|too many (?:input )?tokens|contextwindow(?:exceeded|overflow)",
+            r"context[_ ]?(?:length|window)[_ ]?(?:is |was )?exceed|maximum context length"
+            r"|prompt is too long"
+            r"|context window (?:is )?(?:full|overflow)"
+            r"|exceeds? the (?:model'?s? )?(?:maximum )?context"
+            r"|input (?:is )?too long|too many (?:input )?tokens"
+            r"|contextwindow(?:exceeded|overflow)",
         ),
         (
             "content_filter",
-            r"content[_ ](?:filter|policy|management)|responsible ?ai|safety (?:system|filter)|flagged as"
+            r"content[_ ](?:filter|policy|management)|responsible ?ai|safety (?:system|filter)"
+            r"|flagged as"
             r"|blocked by (?:the )?(?:safety|content|guardrail)",
         ),
         (
             "budget",
-            r"budget (?:\w+ )?(?:exceeded|exhausted|reached|limit)|(?:exceeded|over|out of) (?:\w+ )?budget|max[_ ]budget"
+            r"budget (?:\w+ )?(?:exceeded|exhausted|reached|limit)"
+            r"|(?:exceeded|over|out of) (?:\w+ )?budget|max[_ ]budget"
             r"|spend(?:ing)? limit|cost limit",
         ),
         (
             "quota",
-            r"insufficient[_ ]quota|exceeded your current quota|billing|credit balance|out of credits|payment required"
+            r"insufficient[_ ]quota|exceeded your current quota|billing|credit balance"
+            r"|out of credits|payment required"
             r"|account_on_hold|plan and billing|(?:monthly|daily) quota",
         ),
         (
             "permission",
-            r"(?:plan|subscription|account|tier) (?:does not|doesn't|lacks)\b|not (?:included|available) (?:in|on|with) your (?:plan|tier)"
+            r"(?:plan|subscription|account|tier) (?:does not|doesn't|lacks)\b"
+            r"|not (?:included|available) (?:in|on|with) your (?:plan|tier)"
             r"|does not have access to (?:the )?model|model_not_available",
         ),
     )
@@ -114,7 +121,8 @@ _BY_TYPE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("not_found", r"not_?found|nosuch|filenotfound|is_a_directory|isadirectory"),
         (
             "schema",
-            r"validation|schema|parsing|jsondecode|formaterror|typeerror|keyerror|structuredoutput|unicode_?decode",
+            r"validation|schema|parsing|jsondecode|formaterror|typeerror|keyerror"
+            r"|structuredoutput|unicode_?decode",
         ),
         (
             "invalid_request",
@@ -135,7 +143,8 @@ _BY_TEXT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for name, pattern in (
         (
             "rate_limit",
-            r"\b429\b|rate[ _-]?limit|too many requests|throttl|resource[_ ]exhausted|quota exceeded|exceeded [\w ]*quota",
+            r"\b429\b|rate[ _-]?limit|too many requests|throttl|resource[_ ]exhausted"
+            r"|quota exceeded|exceeded [\w ]*quota",
         ),
         (
             "overloaded",
@@ -147,23 +156,29 @@ _BY_TEXT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "auth",
-            r"\b401\b|unauthori[sz]ed|invalid (?:x-)?api[ -_]?key|authentication|token (?:has )?expired|not logged in",
+            r"\b401\b|unauthori[sz]ed|invalid (?:x-)?api[ -_]?key|authentication"
+            r"|token (?:has )?expired|not logged in",
         ),
         (
             "permission",
-            r"\b403\b|forbidden|permission denied|access denied|not permitted|operation not allowed",
+            r"\b403\b|forbidden|permission denied|access denied|not permitted"
+            r"|operation not allowed",
         ),
         (
             "schema",
-            r"validation error|does not match (?:the )?schema|invalid json|json ?decode|missing \d* ?required|unexpected keyword|failed to parse",
+            r"validation error|does not match (?:the )?schema|invalid json|json ?decode"
+            r"|missing \d* ?required|unexpected keyword|failed to parse",
         ),
         (
             "not_found",
-            r"\b404\b|not found|no such (?:file|tool|table|host)|does not exist|unknown (?:tool|function|model)",
+            r"\b404\b|not found|no such (?:file|tool|table|host)|does not exist"
+            r"|unknown (?:tool|function|model)",
         ),
         (
             "connection",
-            r"connection (?:refused|reset|error|aborted|closed)|econn|network (?:error|is unreachable)|unreachable|ssl[:_ ]|name resolution|getaddrinfo|broken pipe",
+            r"connection (?:refused|reset|error|aborted|closed)|econn"
+            r"|network (?:error|is unreachable)|unreachable|ssl[:_ ]|name resolution"
+            r"|getaddrinfo|broken pipe",
         ),
         (
             "resource",
@@ -192,7 +207,7 @@ def classify(
 
     Args:
         event_type: decides only what an error that says nothing is called.
-        http_status: 400–599, when the record has one.
+        http_status: 400-599, when the record has one.
         error_type: exception type or provider code, e.g. `RateLimitError`, `overloaded_error`.
         message: first line of the error text.
     """

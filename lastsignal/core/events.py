@@ -106,3 +106,15 @@ def metadata_of(event: Event) -> Metadata:
             parsed = {}
     event.metadata = parsed
     return parsed
+
+
+def metadata_value(event: Event, path: str) -> Any:
+    """Return a metadata value by dotted path, None where there is none."""
+    value: Any = metadata_of(event)
+    if path in value:
+        return value[path]
+    for step in path.split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
+    return value

@@ -66,7 +66,7 @@ class Group(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     run: int = 0
     times: list[float] = []
     numbers: list[float] = []
-    texts: list[str] = []
+    things: list[tuple[Any, ...]] = []
     seen: dict[str, float] = {}
     partial: list[list[Mark]] = []
 

@@ -1,8 +1,8 @@
 """All rules, compiled into one function per event type and status.
 
-Most events concern few rules: what the type and the status already decide is decided while compiling,
-cheap comparisons of local names come first, and a reset is not even looked at in a trace where its
-rule has no group. With more rules the healthy event pays next to nothing.
+Most events concern few rules: what the type and the status already decide is decided while
+compiling, cheap comparisons of local names come first, and a reset is not even looked at in a trace
+where its rule has no group. With more rules the healthy event pays next to nothing.
 """
 
 from __future__ import annotations
@@ -11,16 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lastsignal.core.conditions import (
-    Compiler,
-    Condition,
-    compile_predicate,
-    metadata_value,
-    possible,
-    specialise,
-)
-from lastsignal.core.events import EVENT_TYPES, STATUSES, Event
+from lastsignal.core.conditions import Condition, possible, specialise
+from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, metadata_value
 from lastsignal.core.groups import Group, Signal
+from lastsignal.core.predicates import Compiler, compile_predicate
 from lastsignal.core.rules import Rule
 from lastsignal.core.traces import TraceState
 from lastsignal.core.windows import SilenceWindow, Tap
@@ -63,12 +57,12 @@ class Detector:
     """(event type, status) pairs that can concern it."""
 
     def key(self, values: list[Any]) -> str:
-        """Return the name of a group among all groups of a trace, as the compiled steps write it."""
+        """Return the name of a group among all of a trace, as the compiled steps write it."""
         return SEPARATOR.join([self.rule.id, *map(str, values)])
 
 
 class Program:
-    """Compiled rules: `cells[event_type][status]` is the step for such an event, None for no interest."""
+    """Compiled rules: `cells[event_type][status]` is the step for such an event, or None."""
 
     def __init__(self, rules: Sequence[Rule], hooks: Hooks) -> None:
         self.field_bits: dict[str, int] = {}
@@ -105,7 +99,7 @@ class Program:
         )
 
     def not_checked(self, trace: TraceState) -> list[str]:
-        """Return the rules that could say nothing: events of their kind came, without the fields they need."""
+        """Return the rules whose events came, but without the fields that they need."""
         return sorted(
             detector.rule.id
             for detector in self.detectors
@@ -128,8 +122,6 @@ class Program:
         compiler.names.update(create=hooks.create, signal=hooks.signal, shared=hooks.shared)
         lines: list[str] = []
         for detector in self.detectors:
-            if detector.call_predicate is not None:
-                continue  # judged from the call table when its time has come
             for tap in detector.rule.window.taps(detector.rule.where):
                 if _concerns(tap.condition, event_type, status):
                     lines += _tap_lines(compiler, detector, tap, known)

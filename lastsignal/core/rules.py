@@ -122,9 +122,10 @@ def _tested_always(condition: Condition) -> set[str]:
         absent_is_fine = test.modifier == "exists" or None in test.values
         return set() if absent_is_fine else {test.field}
     if condition.kind == "all":
-        return set().union(*(_tested_always(part) for part in condition.parts))
+        return {name for part in condition.parts for name in _tested_always(part)}
     if condition.kind == "any" and condition.parts:
-        return set.intersection(*(_tested_always(part) for part in condition.parts))
+        first, *others = (_tested_always(part) for part in condition.parts)
+        return first.intersection(*others)
     return set()
 
 

@@ -1,9 +1,9 @@
 """A rule's inline cases under a fake clock: the same engine, relative times.
 
-An event of a case is a map of Event fields plus `at` (seconds or `1m30s` after the start, default: one second
-after the one before), `like: n` (a copy of the nth event, 0-based, with changes), and `repeat: n`
-with `every: 2s`. An expectation is a map of what a finding must show: `at`, `count`, `severity`
-and the fields of its group; every finding must be expected.
+An event of a case is a map of Event fields plus `at` (seconds or `1m30s` after the start, default:
+one second after the one before), `like: n` (a copy of the nth event, 0-based, with changes), and
+`repeat: n` with `every: 2s`. An expectation is a map of what a finding must show: `at`, `count`,
+`severity`, `lines`, a part of its texts, the fields of its group; every finding must be expected.
 """
 
 from __future__ import annotations

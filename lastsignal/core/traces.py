@@ -1,4 +1,4 @@
-"""What the engine remembers of one trace: totals, calls that are open, and the groups of its rules."""
+"""What the engine remembers of one trace: totals, open calls, and the groups of its rules."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """The trace's event count at the start: tells what came later."""
     implied: bool = False
     """Opened by a retry: its end may carry no record, so its silence proves nothing."""
+    reported: bool = False
+    """Its silence has been told."""
     later: list[OpenCall] | None = None
     """Calls of the same operation that started while this one was open and carry no id either."""
 
@@ -85,7 +87,7 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
         )
 
     def note(self, event: Event) -> None:
-        """Keep a turning point: the first half of the timeline for ever, the other half the latest."""
+        """Keep a turning point: the first half of the timeline for ever, then the latest."""
         self.timeline.append(mark_of(event, turning_point(event)))
         if len(self.timeline) > MAX_TIMELINE:
             del self.timeline[MAX_TIMELINE // 2]

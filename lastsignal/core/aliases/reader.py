@@ -6,17 +6,26 @@ A source keeps its dialect until a record does not fit, so recognising costs not
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
-from lastsignal.core.aliases.contract import Decoder, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import (
+    Decoded,
+    Decoder,
+    Dialect,
+    Drop,
+    NotThisDialect,
+)
 from lastsignal.core.aliases.json_values import decode_leniently
 from lastsignal.core.error_classes import ERROR_CLASSES, classify
 from lastsignal.core.events import Event, Status
 
 Record = tuple[bytes, int, int]
 """(bytes, byte offset, 1-based line) of one record."""
+
+UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
 
 _DEFAULT_STATUS: dict[str, Status] = {
     "agent_start": "started",
@@ -49,7 +58,7 @@ class Reader:
         self._ingest_time = ingest_time
         self._framework: str | None = None
         self._disorder = 0.0
-        self._decoder: Decoder | None = None
+        self._decode: Callable[[bytes], Decoded] = _no_dialect_yet
         self._decoders: dict[str, Decoder] = {}
         self._held: list[tuple[float, int, int, Event]] = []
         self._arrivals = 0
@@ -57,17 +66,24 @@ class Reader:
     def read(self, records: Iterable[Record]) -> list[Event]:
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
-        source, clock, seen = self.source, self.clock, 0
+        source, clock, seen, decode = self.source, self.clock, 0, self._decode
         for data, offset, line in records:
             seen += 1
-            decoded = self._decode(data)
+            try:
+                decoded = decode(data)
+            except UNSETTLED:
+                decoded = self._decode_unsettled(data)
+                decode = self._decode
             if decoded.__class__ is Drop:
-                self.skip(decoded.reason)
+                self.skip(decoded.reason)  # type: ignore[union-attr]  # the class is known by identity: it is the hot path
                 continue
-            for event in decoded:
+            for event in decoded:  # type: ignore[union-attr]  # as above
                 event.source = source
-                event.line = line + data.count(b"\n", 0, event.offset) if event.offset else line
-                event.offset += offset
+                if event.offset:
+                    event.line = line + data.count(b"\n", 0, event.offset)
+                    event.offset += offset
+                else:
+                    event.line, event.offset = line, offset
                 timestamp = event.timestamp
                 if timestamp > clock:
                     clock = timestamp
@@ -98,16 +114,6 @@ class Reader:
         """Count input that yields no event."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
 
-    def _decode(self, data: bytes) -> list[Event] | Drop:
-        if self._decoder is not None:
-            try:
-                return self._decoder.decode(data)
-            except NotThisDialect:
-                pass
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass  # malformed JSON: the lenient way below says how
-        return self._decode_unsettled(data)
-
     def _decode_unsettled(self, data: bytes) -> list[Event] | Drop:
         try:
             value, data = decode_leniently(data)
@@ -128,7 +134,7 @@ class Reader:
         return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
 
     def _settle(self, dialect: Dialect, decoder: Decoder) -> None:
-        self._decoder, self._framework = decoder, dialect.framework
+        self._decode, self._framework = decoder.decode, dialect.framework
         self._disorder = max(self._disorder, dialect.disorder_seconds)
         self.formats.setdefault(dialect.name, 0)
 
@@ -151,6 +157,10 @@ class Reader:
         while held and held[0][0] <= watermark:
             released.append(heapq.heappop(held)[3])
         return released
+
+
+def _no_dialect_yet(record: bytes) -> Decoded:
+    raise NotThisDialect
 
 
 def judge(event: Event) -> None:

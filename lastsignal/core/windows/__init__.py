@@ -1,7 +1,7 @@
 """Window kinds: how many matching events, in which order and time, make a finding.
 
-Each kind is one frozen struct, parsed from a rule's `window:` map. `taps` names the conditions that it
-listens to and the method that answers each; everything a window remembers is in the Group.
+Each kind is one frozen struct, parsed from a rule's `window:` map. `taps` names the conditions that
+it listens to and the method that answers each; everything a window remembers is in the Group.
 """
 
 from __future__ import annotations
@@ -52,4 +52,4 @@ WINDOW_KINDS: dict[str, type[Window]] = {
     "baseline": BaselineWindow,
 }
 
-__all__ = ["WINDOW_KINDS", "AnyWindow", "Tap", "Window"]
+__all__ = ["WINDOW_KINDS", "AnyWindow", "SequenceWindow", "SilenceWindow", "Tap", "Window"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.conditions import ALWAYS, Complaint, Condition, metadata_value, parse_condition
-from lastsignal.core.events import Event
+from lastsignal.core.conditions import ALWAYS, Complaint, Condition, parse_condition
+from lastsignal.core.events import Event, metadata_value
 from lastsignal.core.groups import MAX_MARKS, Group, Signal
 
 Answer = Callable[[Group, Event], Signal]

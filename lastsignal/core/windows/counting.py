@@ -22,7 +22,7 @@ MAX_SAMPLES = 4096
 MAX_DISTINCT = 1000
 
 
-class EventWindow(Window, tag="event"):
+class EventWindow(Window, frozen=True, tag="event"):
     """Fires on every matching event."""
 
     def taps(self, where: Condition) -> list[Tap]:
@@ -30,7 +30,7 @@ class EventWindow(Window, tag="event"):
         return [Tap(where, lambda group, event: Signal.FIRE)]
 
 
-class CountWindow(Window, tag="count"):
+class CountWindow(Window, frozen=True, tag="count"):
     """Fires when `at_least` events match within `within`."""
 
     at_least: int
@@ -64,7 +64,7 @@ class CountWindow(Window, tag="count"):
         return Signal.FIRE if group.count + 1 >= self.at_least else Signal.NOTE
 
 
-class StreakWindow(Window, tag="streak"):
+class StreakWindow(Window, frozen=True, tag="streak"):
     """Fires when `at_least` matches follow one another with no `reset` between them."""
 
     at_least: int
@@ -97,7 +97,7 @@ class StreakWindow(Window, tag="streak"):
         return Signal.FIRE
 
 
-class DistinctWindow(Window, tag="distinct"):
+class DistinctWindow(Window, frozen=True, tag="distinct"):
     """Fires when `field` takes `at_least` different values within `within`."""
 
     field: str
@@ -136,7 +136,7 @@ class DistinctWindow(Window, tag="distinct"):
         return Signal.NOTE if new else Signal.QUIET
 
 
-class SumWindow(Window, tag="sum"):
+class SumWindow(Window, frozen=True, tag="sum"):
     """Fires when the sum of `field` reaches `at_least`; over `within`, or over the group's life."""
 
     field: str
@@ -167,7 +167,7 @@ class SumWindow(Window, tag="sum"):
         return Signal.FIRE if group.value >= self.at_least else Signal.QUIET
 
 
-class RatioWindow(Window, tag="ratio"):
+class RatioWindow(Window, frozen=True, tag="ratio"):
     """Fires when the share of `of` among the matches of `where` reaches `at_least`."""
 
     of: dict[str, Any]

@@ -13,8 +13,8 @@ from lastsignal.core.windows.base import Tap, Window, check_positive, number_in,
 MAX_VALUES = 1000
 
 
-class NewValueWindow(Window, tag="new_value"):
-    """Fires when `field` takes a value that the group has not shown before, once it knows enough."""
+class NewValueWindow(Window, frozen=True, tag="new_value"):
+    """Fires when `field` takes a value that is new to the group, once it knows enough."""
 
     field: str
     min_history: int = 20
@@ -48,10 +48,10 @@ class NewValueWindow(Window, tag="new_value"):
         return Signal.FIRE if known is None and group.run > self.min_history else Signal.QUIET
 
 
-class BaselineWindow(Window, tag="baseline"):
+class BaselineWindow(Window, frozen=True, tag="baseline"):
     """Fires when `field` lies far above the group's own past: `deviations` and `factor` times both.
 
-    What is learned is clamped to the bound itself, so that a sick day cannot teach that sick is usual.
+    What is learned is clamped to the bound itself: a sick day cannot teach that sick is usual.
     """
 
     field: str

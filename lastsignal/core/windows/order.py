@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -10,7 +12,7 @@ from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Mark, Signal
-from lastsignal.core.windows.base import Tap, Window, check_positive, condition_of, value_in
+from lastsignal.core.windows.base import Answer, Tap, Window, check_positive, condition_of, value_in
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,7 +23,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A negated step: an event that meets it breaks the sequence at this place."""
 
 
-class SequenceWindow(Window, tag="sequence"):
+class SequenceWindow(Window, frozen=True, tag="sequence"):
     """Fires when events meet the steps, in order unless `ordered: false`, all within `within`."""
 
     steps: list[Step]
@@ -110,8 +112,8 @@ class SequenceWindow(Window, tag="sequence"):
         return Signal.QUIET
 
 
-class RepeatWindow(Window, tag="repeat"):
-    """Fires when the same thing is done again and again: a cycle of `period` things, `at_least` times.
+class RepeatWindow(Window, frozen=True, tag="repeat"):
+    """Fires when the same is done again and again: a cycle of `period` things, `at_least` times.
 
     Things are told apart by the fields of `key`. `min_period: 1` finds one thing repeated,
     `min_period: 2` only true cycles such as A-B-A-B.
@@ -125,7 +127,7 @@ class RepeatWindow(Window, tag="repeat"):
 
     def taps(self, where: Condition) -> list[Tap]:
         """Listen to `where`."""
-        return [Tap(where, self._match, needs=tuple(self.fields()))]
+        return [Tap(where, self._answer(), needs=tuple(self.fields()))]
 
     def fields(self) -> list[str]:
         """The fields that tell things apart."""
@@ -142,42 +144,53 @@ class RepeatWindow(Window, tag="repeat"):
                 "between min_period and 16",
             )
 
-    def _match(self, group: Group, event: Event) -> Signal:
-        """`texts` and `partial[0]` hold the latest things and their marks, `numbers[p-1]` the run of period p."""
-        thing = _thing(event, self.key)
-        if not group.partial:
-            group.partial, group.numbers = [[]], [0.0] * self.max_period
-        marks, things, runs = group.partial[0], group.texts, group.numbers
-        hit = 0
-        if thing in things:
-            hit = self._run(things, thing, runs)
-        else:
-            group.numbers = [0.0] * self.max_period
-        marks.append(
-            Mark(event.timestamp, event.source, event.line, event.offset, event.event_type)
+    def _answer(self) -> Answer:
+        """`things` and `partial[0]` hold the latest things and their marks; `numbers[p-1]` is the
+        run of period p, kept only while `run` says that one is under way."""
+        plain = len(self.key) > 1 and not any("." in name for name in self.key)
+        read: Callable[[Event], tuple[Any, ...]] = (
+            attrgetter(*self.key)
+            if plain
+            else lambda event: tuple(value_in(event, name) for name in self.key)
         )
-        things.append(thing)
-        if len(things) > self.max_period * self.at_least:
-            del things[0], marks[0]
-        if hit < self.min_period:
-            return Signal.QUIET
-        if not group.is_open:
-            group.marks = marks[-hit * self.at_least : -1]
-            group.count = len(group.marks)
-        group.value = float(hit)
-        return Signal.FIRE
+        limit = self.max_period * self.at_least
 
-    def _run(self, things: list[str], thing: str, runs: list[float]) -> int:
-        """Lengthen the run of every period that the thing continues; return the shortest full cycle."""
+        def match(group: Group, event: Event) -> Signal:
+            thing = read(event)
+            things = group.things
+            hit = 0
+            if thing in things:
+                hit = self._run(group, things, thing)
+            elif group.run:
+                group.run = 0
+            elif not group.partial:
+                group.partial = [[]]
+            marks = group.partial[0]
+            things.append(thing)
+            marks.append(
+                Mark(event.timestamp, event.source, event.line, event.offset, event.event_type)
+            )
+            if len(things) > limit:
+                del things[0], marks[0]
+            return self._fire(group, marks, hit) if hit >= self.min_period else Signal.QUIET
+
+        return match
+
+    def _run(self, group: Group, things: list[tuple[Any, ...]], thing: tuple[Any, ...]) -> int:
+        """Lengthen the run of each period that the thing continues; return the shortest cycle."""
+        runs = group.numbers if group.run else [0.0] * self.max_period
         hit = 0
         for period in range(1, self.max_period + 1):
             same = len(things) >= period and things[-period] == thing
             runs[period - 1] = runs[period - 1] + 1 if same else 0.0
             if not hit and runs[period - 1] >= period * (self.at_least - 1):
                 hit = period
+        group.numbers, group.run = runs, int(any(runs))
         return hit
 
-
-def _thing(event: Event, key: list[str]) -> str:
-    """Return what was done as one text."""
-    return "\x1f".join(str(value_in(event, name)) for name in key)
+    def _fire(self, group: Group, marks: list[Mark], period: int) -> Signal:
+        if not group.is_open:
+            group.marks = marks[-period * self.at_least : -1]
+            group.count = len(group.marks)
+        group.value = float(period)
+        return Signal.FIRE

@@ -1,4 +1,4 @@
-"""The kind that fires on what does not happen: an end that does not come, a heartbeat that stops."""
+"""The kind that fires on what does not happen: an end that stays out, a heartbeat that stops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
 from lastsignal.core.windows.base import Tap, Window, check_positive, condition_of
 
+CALL_ENDS = parse_condition(
+    {
+        "any": [
+            {"event_type": "tool_result"},
+            {"event_type": "model_call", "not": {"status": "started"}},
+        ]
+    },
+    "",
+    lambda *_: None,
+)
 
-class SilenceWindow(Window, tag="silence"):
+
+class SilenceWindow(Window, frozen=True, tag="silence"):
     """Fires when `until` does not follow a match of `where` within `after`.
 
     With `pair: call` the end is that of the very call (by call id, or by operation in order), and
@@ -26,6 +37,8 @@ class SilenceWindow(Window, tag="silence"):
 
     def taps(self, where: Condition) -> list[Tap]:
         """Listen to what starts the wait, and to what ends it."""
+        if self.pair == "call":  # the call table knows what waits; only the late end is news
+            return [Tap(CALL_ENDS, self._disarm, creates=False)]
         taps = [Tap(where, self._arm)]
         if self.until is not None:
             taps.append(Tap(condition_of(self.until), self._disarm, creates=False))

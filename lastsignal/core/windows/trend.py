@@ -11,8 +11,8 @@ from lastsignal.core.windows.base import Tap, Window, check_positive, number_in
 MAX_TIMES = 8192
 
 
-class SpikeWindow(Window, tag="spike"):
-    """Fires when the last `within` holds `factor` times as many matches as the `within` before it."""
+class SpikeWindow(Window, frozen=True, tag="spike"):
+    """Fires when the last `within` holds `factor` times the matches of the `within` before it."""
 
     within: Duration
     factor: float
@@ -46,7 +46,7 @@ class SpikeWindow(Window, tag="spike"):
         return Signal.FIRE if enough and current >= self.factor * before else Signal.NOTE
 
 
-class GrowthWindow(Window, tag="growth"):
+class GrowthWindow(Window, frozen=True, tag="growth"):
     """Fires when `field` grew `at_least` times in a row, to `factor` times its first value."""
 
     field: str
