@@ -8,7 +8,7 @@ Comparisons of text by modifiers ignore case; plain equality is exact.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
@@ -62,6 +62,7 @@ class Condition:
 
 
 ALWAYS = Condition("all")
+NEVER = Condition("any")
 
 
 def parse_condition(raw: object, path: str, complain: Complaint) -> Condition:
@@ -202,39 +203,44 @@ def _shown(value: object) -> str:
     return f"`{value}`" if isinstance(value, str) else f"`{value!r}`"
 
 
-def possible(condition: Condition, name: str, value: str) -> bool:
-    """Could an event with this value satisfy the condition? False only when surely not."""
+def possible(condition: Condition, known: Mapping[str, str]) -> bool:
+    """Could an event with these field values satisfy the condition? False only when surely not."""
     test = condition.test
     if test is not None:
-        return not (test.field == name and test.modifier == "eq" and value not in test.values)
+        decided = test.modifier == "eq" and test.field in known
+        return not decided or known[test.field] in test.values
     if condition.kind == "any":
-        return any(possible(part, name, value) for part in condition.parts)
+        return any(possible(part, known) for part in condition.parts)
     if condition.kind == "not":
-        return not certain(condition.parts[0], name, value)
-    return all(possible(part, name, value) for part in condition.parts)
+        return not certain(condition.parts[0], known)
+    return all(possible(part, known) for part in condition.parts)
 
 
-def certain(condition: Condition, name: str, value: str) -> bool:
-    """Does the field `name` being `value` alone make the condition true?"""
+def certain(condition: Condition, known: Mapping[str, str]) -> bool:
+    """Do these field values alone make the condition true?"""
     test = condition.test
     if test is not None:
-        return test.field == name and test.modifier == "eq" and value in test.values
+        return test.modifier == "eq" and test.field in known and known[test.field] in test.values
     if condition.kind == "any":
-        return any(certain(part, name, value) for part in condition.parts)
+        return any(certain(part, known) for part in condition.parts)
     if condition.kind == "not":
-        return not possible(condition.parts[0], name, value)
-    return all(certain(part, name, value) for part in condition.parts)
+        return not possible(condition.parts[0], known)
+    return all(certain(part, known) for part in condition.parts)
 
 
-def specialise(condition: Condition, known: dict[str, str]) -> Condition:
+def specialise(condition: Condition, known: Mapping[str, str]) -> Condition:
     """Return the condition with the parts that the known fields already decide taken out."""
-    if condition.test is not None or condition.kind == "not":
-        for name, value in known.items():
-            if certain(condition, name, value):
-                return ALWAYS
+    if certain(condition, known):
+        return ALWAYS
+    if not possible(condition, known):
+        return NEVER
+    if condition.test is not None:
         return condition
     parts = tuple(specialise(part, known) for part in condition.parts)
-    if condition.kind == "all":
+    if condition.kind == "any":
+        parts = tuple(part for part in parts if part != NEVER)
+    elif condition.kind == "all":
         parts = tuple(part for part in parts if part != ALWAYS)
-        return parts[0] if len(parts) == 1 else Condition("all", parts)
-    return ALWAYS if ALWAYS in parts else Condition("any", parts)
+    if len(parts) == 1 and condition.kind != "not":
+        return parts[0]
+    return Condition(condition.kind, parts)

@@ -90,8 +90,8 @@ _OUTRIGHT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "budget",
-            r"budget (?:\w+ )?(?:exceeded|exhausted|reached|limit)"
-            r"|(?:exceeded|over|out of) (?:\w+ )?budget|max[_ ]budget"
+            r"(?<!retry )budget (?:\w+ )?(?:exceeded|exhausted|reached|limit)"
+            r"|(?:exceeded|over|out of) (?!retry )(?:\w+ )?budget|max[_ ]budget"
             r"|spend(?:ing)? limit|cost limit",
         ),
         (

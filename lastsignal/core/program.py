@@ -152,7 +152,7 @@ def _cell_name(event_type: str, status: str) -> str:
 
 
 def _concerns(condition: Condition, event_type: str, status: str) -> bool:
-    return possible(condition, "event_type", event_type) and possible(condition, "status", status)
+    return possible(condition, {"event_type": event_type, "status": status})
 
 
 def _tap_lines(

@@ -99,12 +99,11 @@ class Rule:
 
     def template_fields(self) -> set[str]:
         """Return the event fields that the texts quote."""
-        return self.summary.fields | self.cause.fields | self.remedy.fields
+        return set(self.summary.fields | self.cause.fields | self.remedy.fields)
 
     def required_fields(self) -> set[str]:
         """Return the fields without which the rule can say nothing of a trace."""
-        fields = set(self.window.group_by) | set(self.window.fields())
-        fields |= _tested_always(self.where)
+        fields = set(self.window.fields()) | _tested_always(self.where)
         return fields - {
             "trace_id",
             "event_type",
@@ -119,7 +118,9 @@ def _tested_always(condition: Condition) -> set[str]:
     """Return the fields that every match must carry."""
     test = condition.test
     if test is not None:
-        absent_is_fine = test.modifier == "exists" or None in test.values
+        absent_is_fine = (
+            test.values == (False,) if test.modifier == "exists" else None in test.values
+        )
         return set() if absent_is_fine else {test.field}
     if condition.kind == "all":
         return {name for part in condition.parts for name in _tested_always(part)}
@@ -282,9 +283,9 @@ def _check_group_by(text: RuleText, complain: Complaint) -> None:
 
 def _check_reachable(text: RuleText, where: Condition, complain: Complaint) -> None:
     """A rule that no event can meet is a mistake, not a quiet rule."""
-    if not any(possible(where, "event_type", t) for t in EVENT_TYPES):
+    if not any(possible(where, {"event_type": t}) for t in EVENT_TYPES):
         complain("where", "no event type can meet this condition", "the parts exclude each other")
-    if not any(possible(where, "status", s) for s in STATUSES):
+    if not any(possible(where, {"status": s}) for s in STATUSES):
         complain("where", "no status can meet this condition", "the parts exclude each other")
     if where == ALWAYS and not isinstance(text.window, SequenceWindow):
         complain(
