@@ -6,12 +6,13 @@ record that names what happened.
 
 from __future__ import annotations
 
-from lastsignal.core.aliases import claude, codex, flat, native
+from lastsignal.core.aliases import claude, codex, flat, maslab, native
 from lastsignal.core.aliases.contract import Dialect
 
 LADDER: tuple[Dialect, ...] = (
     *codex.DIALECTS,
     *claude.DIALECTS,
+    *maslab.DIALECTS,
     native.DIALECT,
     flat.DIALECT,
 )
