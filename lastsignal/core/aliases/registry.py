@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from lastsignal.core.aliases import claude, codex, flat, maslab, native
 from lastsignal.core.aliases.contract import Dialect
+from lastsignal.core.aliases.otel import dialects as otel
 
 LADDER: tuple[Dialect, ...] = (
+    *otel.DIALECTS,
     *codex.DIALECTS,
     *claude.DIALECTS,
     *maslab.DIALECTS,

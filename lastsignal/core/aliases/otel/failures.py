@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from lastsignal.core.aliases.error_text import ErrorFields, first_line, http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import mapping_of, text_of
-from lastsignal.core.aliases.otel.readings import Reading
+from lastsignal.core.aliases.fields import at, mapping_of, text_of
 from lastsignal.core.aliases.otel.spans import Span
 from lastsignal.core.aliases.tool_output import failure_in_output
 
@@ -32,19 +32,24 @@ _LIMITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for operation, pattern in (
         ("recursion_limit", r"GraphRecursion|recursion limit"),
         ("turn_limit", r"MaxTurnsExceeded|max(?:imum)?[ _](?:number of )?turns|turn limit"),
-        ("budget", r"BudgetExceeded|budget (?:\w+ ){0,2}(?:exceeded|exhausted)|max(?:imum)?[ _]budget"),
+        (
+            "budget",
+            r"BudgetExceeded|budget (?:\w+ ){0,2}(?:exceeded|exhausted)|max(?:imum)?[ _]budget",
+        ),
         ("token_limit", r"MaxTokensReached|tokens?_limit|token limit"),
         (
             "step_limit",
-            r"MaxSteps|(?<!Rate)LimitExceeded|(?:request|tool_calls)_limit|max(?:imum)?[ _](?:number of )?"
-            r"(?:steps|iterations|llm calls)|(?:step|iteration) limit",
+            r"MaxSteps|(?<!Rate)LimitExceeded|(?:request|tool_calls)_limit"
+            r"|max(?:imum)?[ _](?:number of )?(?:steps|iterations|llm calls)"
+            r"|(?:step|iteration) limit",
         ),
         ("guardrail", r"GuardrailTripwire|guardrail (?:\w+ )?(?:triggered|tripwire|violat)"),
     )
 )
 _NUMBER = re.compile(r"(?:limit|turns|steps|iterations|calls|budget)\D{0,20}?(\d+(?:\.\d+)?)")
 _ENVELOPES = ("output", "result", "data", "kwargs")
-_ENVELOPE_DEPTH = 3
+_DUMPED = frozenset({"type", "lc"})  # LangChain's message objects
+_ENVELOPE_DEPTH = 4
 _PROBE_LIMIT = 65536  # characters; a longer output is content
 
 
@@ -95,25 +100,47 @@ def limit_value(message: str | None) -> int | float | None:
     return float(found[1]) if "." in found[1] else int(found[1])
 
 
-def hidden_failure(reading: Reading) -> ErrorFields | None:
+def hidden_failure(output: object) -> ErrorFields | None:
     """Return the failure that a tool's output tells of, also from inside an envelope."""
-    output = reading.output
-    if isinstance(output, str) and output[:1] in ('"', "{") and len(output) <= _PROBE_LIMIT:
-        output = _decoded(output)
+    output = _decoded(output)
     for _ in range(_ENVELOPE_DEPTH):
         found = failure_in_output(output)
         if found is not None:
-            return found
-        inner = mapping_of(output)
-        # Frameworks wrap a result as {"result": …} or dump their message object around it.
-        wrapped = [inner[key] for key in _ENVELOPES if key in inner]
-        if len(wrapped) != 1 or (len(inner) > 1 and not {"type", "lc", "kwargs"} & set(inner)):
+            return found if found.message else replace(found, message=output_text(output))
+        inner = _inner(output)
+        if inner is None:
             return None
-        output = wrapped[0]
+        output = inner
     return None
 
 
-def _decoded(output: str) -> Any:
+def output_text(output: object) -> str | None:
+    """Return the first line of a tool's output, be it text or a list of content blocks."""
+    output = _decoded(output)
+    for _ in range(_ENVELOPE_DEPTH):
+        if isinstance(output, str):
+            return first_line(output) or None
+        output = _inner(output)
+    return None
+
+
+def _inner(output: object) -> object:
+    """Return what an envelope holds: content blocks, `{"result": …}`, a dumped message object."""
+    if isinstance(output, list):
+        return at(output, 0, "text")
+    envelope = mapping_of(output)
+    if isinstance(envelope.get("content"), list):
+        return at(envelope, "content", 0, "text")
+    wrapped = [envelope[key] for key in _ENVELOPES if key in envelope]
+    if len(wrapped) != 1 or (len(envelope) > 1 and not _DUMPED & set(envelope)):
+        return None
+    return wrapped[0]
+
+
+def _decoded(output: object) -> Any:
+    is_json = isinstance(output, str) and output[:1] in ('"', "{", "[")
+    if not isinstance(output, str) or not is_json or len(output) > _PROBE_LIMIT:
+        return output
     try:
         return msgspec.json.decode(output)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

@@ -16,7 +16,7 @@ from lastsignal.core.aliases.fields import count_of, number_of, text_of
 from lastsignal.core.events import Status
 
 Kind = Literal["agent", "model", "tool", "audit", "chain", "other"]
-"""`chain` is a step of an agent framework without a call of its own; `other` is no agent's at all."""
+"""`chain` is a framework's step without a call of its own; `other` is no agent's work at all."""
 
 Attributes = Mapping[str, Any]
 
@@ -59,6 +59,20 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
     """The run, where the span's own trace id does not name it."""
     metadata: dict[str, Any] = {}
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a span ended."""
+
+    status: Status
+    error: ErrorFields = ErrorFields()
+    cause_below: bool = False
+    """What went wrong is told by a span below."""
+
+    @property
+    def is_own_failure(self) -> bool:
+        """Did it fail, and no span below for it?"""
+        return self.status == "failed" and not self.cause_below
 
 
 def text(attributes: Attributes, *names: str) -> str | None:

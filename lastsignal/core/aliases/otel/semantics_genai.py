@@ -28,7 +28,8 @@ from lastsignal.core.events import Status
 
 READS = frozenset(
     {
-        "agent.name", "agent_name", "event_loop.cycle_id", "gen_ai.agent.name",
+        "agent.name", "agent_name", "event_loop.cycle_id", "gen_ai.agent.call.id",
+        "gen_ai.agent.name",
         "gen_ai.completion.0.finish_reason", "gen_ai.conversation.id", "gen_ai.data_source.id",
         "gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model",
         "gen_ai.response.finish_reasons", "gen_ai.response.model", "gen_ai.system",
@@ -45,7 +46,7 @@ READS = frozenset(
 )  # fmt: skip
 EVENT_READS = {
     "gen_ai.tool.message": frozenset({"content"}),  # Strands puts a call's arguments here
-    "gen_ai.choice": frozenset({"finish_reason"}),
+    "gen_ai.choice": frozenset({"finish_reason", "message"}),  # on a tool's span: its output
 }
 
 _KINDS: dict[str, Kind] = {
@@ -61,7 +62,8 @@ _KINDS: dict[str, Kind] = {
     "create_agent": "agent",
     "invoke_workflow": "agent",
 }
-_TOOL_NAMES = ("execute_tool ", "running tool: ", "Tool: ")
+_OF_PYDANTIC_AI = ("gen_ai.agent.call.id", "pydantic_ai.tool.retry.attempt", "tool_arguments")
+_TOOL_NAMES = ("execute_tool ", "retrieval ", "running tool: ", "Tool: ")
 _AGENT_NAMES = ("invoke_agent ", "create_agent ", "invoke_workflow ", "agent run")
 _MODEL_NAMES = ("chat ", "text_completion ", "generate_content ", "embeddings ")
 _MODEL_ENDS = (".chat", ".completion", ".embeddings", ".rerank")
@@ -158,7 +160,7 @@ def read_tool(span: Span) -> Reading:
         or _bare_name(span.name),
         agent=_agent_name(attributes),
         arguments=_arguments(span),
-        output=value(attributes, "gen_ai.tool.call.result", "tool_response", "tool.result"),
+        output=_output(span),
         status=_flag(attributes, "gen_ai.tool.status", "tool.status", "gen_ai.task.status"),
         retry=Retry(attempt, limit, after=True) if attempt else None,
         framework=framework_of(attributes),
@@ -194,7 +196,7 @@ def _chain(span: Span) -> Reading:
 
 def framework_of(attributes: Attributes) -> str | None:
     """Return the framework that the attributes tell of."""
-    if any(name.startswith("pydantic_ai.") for name in attributes) or "tool_arguments" in attributes:
+    if any(name in attributes for name in _OF_PYDANTIC_AI):
         return "pydantic_ai"
     system = text(attributes, "gen_ai.provider.name", "gen_ai.system")
     return _FRAMEWORKS.get(system) if system else None
@@ -246,8 +248,7 @@ def _finish_reason(span: Span) -> str | None:
         reasons = next(iter(reasons), None)
     if isinstance(reasons, str) and reasons:
         return reasons
-    choice = next((event for event in span.events if event.name == "gen_ai.choice"), None)
-    return text(choice.attributes, "finish_reason") if choice is not None else None
+    return text(_event(span, "gen_ai.choice"), "finish_reason")
 
 
 def _arguments(span: Span) -> Any:
@@ -256,5 +257,13 @@ def _arguments(span: Span) -> Any:
     )
     if found is not None:
         return found
-    message = next((event for event in span.events if event.name == "gen_ai.tool.message"), None)
-    return value(message.attributes, "content") if message is not None else None
+    return _event(span, "gen_ai.tool.message").get("content")
+
+
+def _output(span: Span) -> Any:
+    found = value(span.attributes, "gen_ai.tool.call.result", "tool_response", "tool.result")
+    return found if found is not None else _event(span, "gen_ai.choice").get("message")
+
+
+def _event(span: Span, name: str) -> Attributes:
+    return next((event.attributes for event in span.events if event.name == name), {})

@@ -1,4 +1,4 @@
-"""SDK-like spans gathered into one document: `{"spans": [...]}` or `{"traces": [{"spans": [...]}]}`."""
+"""SDK-like spans gathered into one document, under `spans` or under `traces[].spans`."""
 
 from __future__ import annotations
 

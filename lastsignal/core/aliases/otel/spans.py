@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 from collections.abc import Mapping
 from hashlib import blake2b
+from math import modf
 from typing import Any, Literal
 
 import msgspec
@@ -97,13 +98,14 @@ def anonymous_id(data: bytes) -> str:
 def span_time(value: object) -> float | None:
     """Return epoch seconds exact to the microsecond, the finest that every encoding keeps.
 
-    Nanoseconds exceed what a float can hold, so they are cut as integers: the same span then gives
-    the same time whether it was written as nanoseconds or as ISO-8601.
+    Nanoseconds are rounded as Python rounds them when it writes ISO-8601, so that the same span has
+    the same time in both.
     """
     if isinstance(value, str) and value.isdecimal() and len(value) <= 19:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and value >= _EARLIEST_NANOSECONDS:
-        return parse_timestamp(value // 1000)
+        fraction, seconds = modf(value / 1e9)
+        return parse_timestamp(int(seconds) * 1_000_000 + round(fraction * 1e6))
     return parse_timestamp(value)
 
 

@@ -1,0 +1,116 @@
+"""Span, Reading and Outcome → Events: the start at its start, the end at its end."""
+
+from __future__ import annotations
+
+from lastsignal.core.aliases.error_text import ErrorFields
+from lastsignal.core.aliases.otel.failures import limit_of, limit_value
+from lastsignal.core.aliases.otel.readings import Outcome, Reading
+from lastsignal.core.aliases.otel.spans import Span
+from lastsignal.core.arguments import hash_arguments
+from lastsignal.core.events import UNTIMED, Event, EventType, Metadata, Status
+
+_TYPES: dict[str, tuple[EventType, EventType]] = {
+    "agent": ("agent_start", "agent_end"),
+    "model": ("model_call", "model_call"),
+    "tool": ("tool_call", "tool_result"),
+}
+
+
+def start_event(span: Span, reading: Reading) -> Event | None:
+    """Return the start of a call or an agent; None where the span is neither or tells no start."""
+    types = _TYPES.get(reading.kind)
+    if types is None or (span.start is None and span.end is not None):
+        return None
+    event = _event(span, reading, types[0], "started", span.start)
+    event.arguments_hash = hash_arguments(reading.arguments)
+    return event
+
+
+def call_events(span: Span, reading: Reading, outcome: Outcome) -> list[Event]:
+    """Return start and end of a finished call or agent."""
+    start = start_event(span, reading)
+    end = _event(span, reading, _TYPES[reading.kind][1], outcome.status, span.end)
+    end.duration_seconds = span.duration
+    if outcome.status != "completed":
+        _set_error(end, outcome.error)
+        if outcome.cause_below:
+            end.metadata = {**reading.metadata, "cause_below": True}
+    if reading.kind == "model":
+        end.input_tokens = reading.input_tokens
+        end.output_tokens = reading.output_tokens
+        end.cost_usd = reading.cost_usd
+        end.finish_reason = reading.finish_reason
+    return [end] if start is None else [start, end]
+
+
+def retry_event(span: Span, reading: Reading, attempt: int, error: ErrorFields) -> Event:
+    """Return the retry that a new attempt is, at its start, with what made it necessary."""
+    event = _event(span, reading, "retry", "started", span.start)
+    event.attempt = attempt
+    _set_error(event, error)
+    return event
+
+
+def announced_retries(span: Span, reading: Reading, outcome: Outcome) -> list[Event]:
+    """Return the retry that a failed call says will follow, at its end."""
+    retry = reading.retry
+    if retry is None or not retry.after:
+        return []
+    event = _event(span, reading, "retry", "started", span.end)
+    event.call_id = None  # the attempt to come will be a call of its own
+    event.attempt = retry.attempt
+    event.arguments_hash = hash_arguments(reading.arguments)
+    if retry.max_attempts is not None:
+        event.metadata = {**reading.metadata, "max_attempts": retry.max_attempts}
+    _set_error(event, outcome.error)
+    return [event]
+
+
+def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
+    """Return the failure of a wrapper itself: a limit that it reached, or a crash inside it."""
+    error = outcome.error
+    limit = limit_of(error)
+    event = _event(span, reading, "audit" if limit else "process_error", "failed", span.end)
+    event.call_id, event.parent_id = None, span.span_id
+    _set_error(event, error)
+    if limit:
+        event.operation = limit
+        number = limit_value(error.message)
+        event.metadata = _metadata(reading) | ({} if number is None else {"limit": number})
+    return event
+
+
+def audit_event(span: Span, reading: Reading, outcome: Outcome) -> Event:
+    """Return a policy's decision, as the policy itself reports it."""
+    event = _event(span, reading, "audit", reading.status or outcome.status, span.end)
+    _set_error(event, outcome.error)
+    return event
+
+
+def _event(
+    span: Span, reading: Reading, event_type: EventType, status: Status, time: float | None
+) -> Event:
+    return Event(
+        timestamp=UNTIMED if time is None else time,
+        trace_id=reading.trace_id or span.trace_id,
+        event_type=event_type,
+        operation=reading.operation,
+        status=status,
+        metadata=_metadata(reading),
+        agent=reading.agent,
+        call_id=span.span_id,
+        parent_id=span.parent_id,
+        model=reading.model,
+        framework=reading.framework,
+        offset=span.offset,
+    )
+
+
+def _metadata(reading: Reading) -> Metadata:
+    return dict(reading.metadata)
+
+
+def _set_error(event: Event, error: ErrorFields) -> None:
+    event.error_message = error.message
+    event.error_type = error.type
+    event.http_status = error.http_status
