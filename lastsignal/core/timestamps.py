@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from math import isfinite
 
 # Any time that a real trace can carry: 1990 to 2100. What lies outside is a placeholder or damage
 # (year 0, 9999, a counter), and would stall or jump every clock that it touched.
@@ -27,7 +26,7 @@ def parse_timestamp(value: object) -> float | None:
 
 
 def _from_number(value: float) -> float | None:
-    if not isfinite(value):
+    if not 0 < value < 1e30:  # also bars NaN, and integers that no float can hold
         return None
     for unit in _UNITS:
         seconds = value / unit

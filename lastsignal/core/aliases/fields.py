@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from lastsignal.core.events import Status
 
+_WORDS: dict[Status, str] = {
+    "started": (
+        "started start running run in_progress pending executing busy scheduled "
+        "validating queued open created"
+    ),
+    "completed": (
+        "completed complete ok success succeeded successful done finished end ended idle "
+        "submitted passed resolved unset"
+    ),
+    "failed": (
+        "failed fail failure error errored exception rejected stuck crashed fatal "
+        "timeout timed_out timedout err ko"
+    ),
+    "aborted": (
+        "aborted abort cancelled canceled interrupted turn_aborted aborted_streaming skipped "
+        "declined denied killed terminated stopped"
+    ),
+}
 STATUS_WORDS: dict[str, Status] = {
-    word: status
-    for status, words in {
-        "started": "started start running run in_progress pending executing busy scheduled validating queued open created",
-        "completed": "completed complete ok success succeeded successful done finished end ended idle submitted passed resolved unset",
-        "failed": "failed fail failure error errored exception rejected stuck crashed fatal timeout timed_out timedout err ko",
-        "aborted": "aborted abort cancelled canceled interrupted turn_aborted aborted_streaming skipped declined denied killed terminated stopped",
-    }.items()
-    for word in words.split()
-}  # type: ignore[assignment]  # the keys above are the Status words
+    word: status for status, words in _WORDS.items() for word in words.split()
+}
+
+_LARGEST = 1e300  # JSON's integers know no bound, and beyond a double's they cannot be converted
 
 
 def text_of(value: object) -> str | None:
@@ -35,7 +47,7 @@ def count_of(value: object) -> int | None:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if isfinite(value) and 0 <= value < 1e15 else None
+    return int(value) if 0 <= value < 1e15 else None
 
 
 def number_of(value: object) -> float | None:
@@ -47,7 +59,7 @@ def number_of(value: object) -> float | None:
             return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if isfinite(value) else None
+    return float(value) if -_LARGEST < value < _LARGEST else None
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:
