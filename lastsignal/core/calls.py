@@ -19,6 +19,11 @@ from lastsignal.core.traces import (
 
 Account = Callable[[Event, TraceState], None]
 
+STOPS = frozenset(
+    {"budget", "token_limit", "time_limit", "turn_limit", "step_limit", "recursion_limit"}
+)
+"""Operations of the audits with which a harness ends a run."""
+
 
 def start_call(event: Event, trace: TraceState) -> None:
     """A tool call begins."""
@@ -40,11 +45,12 @@ def model_call(event: Event, trace: TraceState) -> None:
         trace.output_tokens += event.output_tokens
     if event.cost_usd is not None:
         trace.cost_usd += event.cost_usd
-    if event.status == "failed":
-        trace.failures += 1
-        trace.note(event)
     if event.status != "started":
         trace.last_call_status = event.status
+        if event.status != "completed":
+            _note_trouble(event, trace)
+        elif trace.failing:
+            trace.failing.pop(event.operation or "", None)
 
 
 def end_call(event: Event, trace: TraceState) -> None:
@@ -53,8 +59,9 @@ def end_call(event: Event, trace: TraceState) -> None:
         trace.calls += 1
     trace.last_call_status = event.status
     if event.status != "completed":
-        trace.failures += event.status == "failed"
-        trace.note(event)
+        _note_trouble(event, trace)
+    elif trace.failing:
+        trace.failing.pop(event.operation or "", None)
 
 
 def retry(event: Event, trace: TraceState) -> None:
@@ -65,6 +72,10 @@ def retry(event: Event, trace: TraceState) -> None:
     if (event.call_id or operation) not in trace.open_calls:
         _open(event, trace, True)
     trace.note(event)
+    if trace.failing.pop(operation, False):
+        event.error_class = None  # the failure that it answers has been told by a record of its own
+    elif event.error_class is None:
+        event.error_class = "unknown"  # of that failure, the retry is the only record
 
 
 def start_agent(event: Event, trace: TraceState) -> None:
@@ -100,6 +111,8 @@ def audit(event: Event, trace: TraceState) -> None:
     """A policy speaks: a limit, a budget, a guardrail."""
     if event.status != "completed":
         trace.note(event)
+        if event.operation in STOPS:
+            trace.stop = mark_of(event)
 
 
 ACCOUNTS: dict[str, Account] = {
@@ -112,6 +125,15 @@ ACCOUNTS: dict[str, Account] = {
     "process_error": process_error,
     "audit": audit,
 }
+
+
+def _note_trouble(event: Event, trace: TraceState) -> None:
+    """A call has not ended well: a turning point of the run."""
+    trace.note(event)
+    if event.status == "failed":
+        trace.failures += 1
+        if len(trace.failing) < MAX_OPEN_CALLS:
+            trace.failing[event.operation or ""] = True
 
 
 def _agent_key(event: Event) -> str:

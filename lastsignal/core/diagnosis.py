@@ -102,9 +102,12 @@ def diagnose_trace(engine: Engine, trace: TraceState, shared: Sequence[Group] = 
 
 def outcome_of(trace: TraceState, fired: bool) -> Outcome:
     """Return how the run ended, from its own words: never from the rules alone."""
-    crash, end = trace.crash, trace.end
-    if crash is not None and (end is None or _later(crash, end) or trace.end_status != "completed"):
-        return "failed"
+    end = trace.end
+    for fatal in (trace.crash, trace.stop):
+        if fatal is not None and (
+            end is None or _later(fatal, end) or trace.end_status != "completed"
+        ):
+            return "failed"
     if trace.open_agents:
         return "unfinished"
     if end is None:

@@ -25,6 +25,7 @@ from lastsignal.core.traces import (
     mark_of,
     new_trace,
 )
+from lastsignal.core.windows import Answer
 
 TRACE_ENDS_HERE = "the trace ends here"
 LOOK_AGAIN = 0.1
@@ -48,7 +49,7 @@ class Engine:
     def __init__(self, rules: Sequence[Rule], max_traces: int = 200_000) -> None:
         self.rules = list(rules)
         self.shared = TraceState(trace_id=SHARED, started_at=0.0, last_at=0.0)
-        self.program = Program(rules, Hooks(self._create, self._signal, self.shared))
+        self.program = Program(rules, Hooks(self._create, self._signal, self._settle, self.shared))
         self.traces: dict[str, TraceState] = {}
         self.evicted_traces = 0
         self.dirty: set[str] = set()
@@ -128,6 +129,7 @@ class Engine:
             trace = self._trace(trace_id)
             if trace is not None:
                 self._judge_calls(trace, NO_DEADLINE)
+        self._judge_ends(None if sources is None else set(names))
         return self._take_changed()
 
     # -- state -----------------------------------------------------------------------------
@@ -206,14 +208,27 @@ class Engine:
             self._heal(home, key, group)
             return
         group.trace_id = event.trace_id
-        group.add(mark_of(event, detector.facts(event)), detector.keep)
-        if signal is Signal.FIRE and not group.is_open:
+        if signal is Signal.OPEN:
+            group.healed = False
+        else:
+            group.add(mark_of(event, detector.facts(event)), detector.keep)
+        if signal is not Signal.NOTE and not group.is_open:
             group.opened_at = event.timestamp
             group.at_open = trace.progress()
         if group.is_open:
             self._changed[home.trace_id, key] = group
         elif detector.silence is not None and group.times:
             self._push(event.source, (group.times[0], home.trace_id, key))
+
+    def _settle(self, detector: Detector, answer: Answer, event: Event, trace: TraceState) -> None:
+        """Put an event to every group of a rule; it opens only what failed last."""
+        for key, group in trace.groups.items():
+            if group.rule == detector.rule.id:
+                signal = answer(group, event)
+                if signal is Signal.OPEN and not _is_latest(group, trace):
+                    continue
+                if signal:
+                    self._signal(detector, key, group, signal, event, trace)
 
     def _heal(self, home: TraceState, key: str, group: Group) -> None:
         if not group.is_open:
@@ -316,6 +331,30 @@ class Engine:
             trace.deadline = max(trace.deadline, clock + self._patience * LOOK_AGAIN)
         return trace.deadline
 
+    def _judge_ends(self, sources: set[str] | None) -> None:
+        """A trace that stops on a failed call, without any word of an end, ended by it."""
+        enough = {d.rule.id: d for d in self.program.detectors if d.ends_trace}
+        for trace in self.traces.values():
+            if (
+                trace.last_call_status != "failed"
+                or trace.end is not None
+                or trace.crash is not None
+            ):
+                continue
+            for key, group in trace.groups.items():
+                waits = group.run and (not group.is_open or group.healed)
+                if not waits or group.rule not in enough or not _is_latest(group, trace):
+                    continue
+                if sources is not None and group.marks[-1].source not in sources:
+                    continue
+                group.healed = False
+                if not group.is_open:
+                    group.opened_at = trace.last_at
+                    group.at_open = trace.progress()
+                group.note = TRACE_ENDS_HERE
+                self._changed[trace.trace_id, key] = group
+                self.dirty.add(trace.trace_id)
+
     def _fire_silence(
         self, detector: Detector, event: Event, trace: TraceState, due: float | None
     ) -> None:
@@ -340,6 +379,17 @@ class _Snapshot(msgspec.Struct):
     deadlines: dict[str, list[Deadline]]
     fingerprints: dict[str, str]
     evicted_traces: int
+
+
+def _is_latest(group: Group, trace: TraceState) -> bool:
+    """Whether no call has failed since the group's latest mark."""
+    latest = group.marks[-1]
+    for mark in reversed(trace.timeline):
+        if mark.event_type in ("tool_result", "model_call"):
+            failed = mark.facts is not None and mark.facts.get("status") == "failed"
+            if failed:
+                return (latest.timestamp, latest.offset) >= (mark.timestamp, mark.offset)
+    return True
 
 
 def _waiting(trace: TraceState) -> Iterator[OpenCall]:

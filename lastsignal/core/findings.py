@@ -98,6 +98,7 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
     values.update(
         count=group.count,
         value=group.value,
+        elapsed=group.value,
         duration=group.marks[-1].timestamp - group.marks[0].timestamp,
         note=group.note,
     )

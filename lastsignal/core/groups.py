@@ -22,6 +22,8 @@ class Signal(IntEnum):
     """Evidence, and the rule's condition holds."""
     HEAL = 3
     """What the rule watches for has ended well."""
+    OPEN = 4
+    """What was noted before is enough by now; this event itself is no evidence."""
 
 
 class Mark(msgspec.Struct, array_like=True, gc=False):

@@ -13,11 +13,11 @@ from typing import Any
 
 from lastsignal.core.conditions import Condition, possible, specialise
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, metadata_value
-from lastsignal.core.groups import Group, Signal
+from lastsignal.core.groups import Group, Mark, Signal
 from lastsignal.core.predicates import Compiler, compile_predicate
 from lastsignal.core.rules import Rule
-from lastsignal.core.traces import TraceState
-from lastsignal.core.windows import SilenceWindow, Tap
+from lastsignal.core.traces import TraceState, mark_of
+from lastsignal.core.windows import Answer, SilenceWindow, StreakWindow, Tap
 
 Step = Callable[[Event, TraceState], None]
 
@@ -32,6 +32,8 @@ class Hooks:
     """Makes the group that a tap has not found."""
     signal: Callable[[Detector, str, Group, Signal, Event, TraceState], None]
     """Takes every answer of a window but QUIET."""
+    settle: Callable[[Detector, Answer, Event, TraceState], None]
+    """Puts an event to every group that a rule has in the trace."""
     shared: TraceState
     """Where the groups of rules across traces are."""
 
@@ -49,12 +51,18 @@ class Detector:
     facts: Callable[[Event], dict[str, Any]]
     """What the texts may quote of the event."""
     silence: SilenceWindow | None
+    ends_trace: bool
+    """Whether the end of a trace on a failed call is enough for it, however few had failed."""
     call_predicate: Callable[[Event], bool] | None
     """For `pair: call`: whether a call is watched at all."""
     required: int
     """Bits in `TraceState.seen` of the fields without which it is not checked."""
     cells: frozenset[tuple[str, str]]
     """(event type, status) pairs that can concern it."""
+
+    def mark(self, event: Event) -> Mark:
+        """Return where an event is, with the facts that the texts may quote."""
+        return mark_of(event, self.facts(event))
 
     def key(self, values: list[Any]) -> str:
         """Return the name of a group among all of a trace, as the compiled steps write it."""
@@ -88,6 +96,7 @@ class Program:
                 sorted(rule.template_fields() | set(window.group_by) - {"trace_id"})
             ),
             silence=silence,
+            ends_trace=isinstance(window, StreakWindow) and window.or_before is not None,
             call_predicate=compile_predicate(rule.where) if paired else None,
             required=self._bits(rule.required_fields()),
             cells=frozenset(
@@ -119,10 +128,12 @@ class Program:
         """Write and compile the step of one (event type, status)."""
         known = {"event_type": event_type, "status": status}
         compiler = Compiler()
-        compiler.names.update(create=hooks.create, signal=hooks.signal, shared=hooks.shared)
+        compiler.names.update(
+            create=hooks.create, signal=hooks.signal, settle=hooks.settle, shared=hooks.shared
+        )
         lines: list[str] = []
         for detector in self.detectors:
-            for tap in detector.rule.window.taps(detector.rule.where):
+            for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
                 if _concerns(tap.condition, event_type, status):
                     lines += _tap_lines(compiler, detector, tap, known)
         fields = self._fields_of(event_type, status)
@@ -170,6 +181,8 @@ def _tap_lines(
     key = f'f"{detector.rule.id}{placeholders}"' if group_by else repr(detector.rule.id)
     groups = "t.groups" if detector.rule.within_trace else "shared.groups"
     name, answer = compiler.constant(detector), compiler.constant(tap.answer)
+    if tap.every_group:
+        return [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"]
     lines = [f"k = {key}", f"g = {groups}.get(k)"]
     if tap.creates:
         lines.append(f"if g is None: g = create({name}, k, e, t)")

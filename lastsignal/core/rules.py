@@ -273,12 +273,10 @@ def _check_group_by(text: RuleText, complain: Complaint) -> None:
                 if close
                 else f"fields are {', '.join(sorted(FIELDS))}",
             )
-    summed = getattr(window, "field", None)
-    if (
-        window.__struct_config__.tag in ("sum", "growth", "baseline")
-        and summed in FIELDS - NUMERIC_FIELDS
-    ):
-        complain("window.field", f"`{summed}` is text", "name a numeric field")
+    if window.__struct_config__.tag in ("sum", "growth", "baseline"):
+        for name in window.fields():
+            if name in FIELDS - NUMERIC_FIELDS:
+                complain("window.field", f"`{name}` is text", "name a numeric field")
 
 
 def _check_reachable(text: RuleText, where: Condition, complain: Complaint) -> None:

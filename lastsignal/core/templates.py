@@ -1,6 +1,8 @@
 """Texts with placeholders: `{operation}`, `{count}`, `{first.error_message}`, `{metadata.key}`.
 
-Plain substitution, no format mini-language: what a trace holds can never be run or reach further.
+A placeholder may name alternatives, of which the first that is known is shown; quoted text is
+always known: `{metadata.spent|cost_usd|"an unknown amount"}`. Plain substitution, no format
+mini-language: what a trace holds can never be run or reach further.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from lastsignal.core.durations import show_duration
 
 COMPUTED: dict[str, str] = {
     "count": "how many events matched",
+    "times": "the count in words: once, twice, 3 times",
     "value": "what the window measured (sum, ratio, cycle length, distinct values)",
     "duration": "time from the first to the last match",
+    "elapsed": "the same where it is a length of time",
     "note": "a fact beside the evidence, such as that the trace ends here",
 }
 
@@ -50,7 +54,10 @@ class Template:
             TemplateError: a placeholder is no field, no parameter and nothing computed.
         """
         fields: set[str] = set()
-        for name in _PLACEHOLDER.findall(source):
+        names = [n for found in _PLACEHOLDER.findall(source) for n in found.split("|")]
+        for name in names:
+            if _literal(name) is not None:
+                continue
             field = name.removeprefix("first.").removeprefix("last.")
             if field in FIELDS or (field.startswith("metadata.") and len(field) > 9):
                 fields.add(field)
@@ -63,15 +70,28 @@ class Template:
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text; what is not known reads `unknown`."""
-        return _PLACEHOLDER.sub(
-            lambda found: _show(found[1], values.get(found[1])), self.source
-        ).strip()
+        return _PLACEHOLDER.sub(lambda found: _fill(found[1], values), self.source).strip()
+
+
+def _fill(names: str, values: Mapping[str, Any]) -> str:
+    """Return the first alternative that is known."""
+    for name in names.split("|"):
+        literal = _literal(name)
+        if literal is not None:
+            return literal
+        value = values.get(name)
+        if value is not None and value != "":
+            return _show(name, value)
+    return UNKNOWN
+
+
+def _literal(name: str) -> str | None:
+    quoted = len(name) >= 2 and name[0] == name[-1] == '"'
+    return name[1:-1] if quoted else None
 
 
 def _show(name: str, value: object) -> str:
-    if value is None or value == "":
-        return UNKNOWN
-    if name.endswith(("duration", "_seconds", "seconds")) and isinstance(value, int | float):
+    if name.endswith(("duration", "elapsed", "seconds")) and isinstance(value, int | float):
         return show_duration(value)
     if isinstance(value, float) and value == int(value) and name in ("value", "count"):
         return str(int(value))

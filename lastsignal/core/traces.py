@@ -74,7 +74,11 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     """Of the agent that ended last."""
     end: Mark | None = None
     crash: Mark | None = None
+    stop: Mark | None = None
+    """Where a limit ended it."""
     last_call_status: Status | None = None
+    failing: dict[str, bool] = {}
+    """Operations whose latest call has failed."""
     groups: dict[str, Group] = {}
     timeline: list[Mark] = []
     evicted: int = 0

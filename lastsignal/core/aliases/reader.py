@@ -93,7 +93,9 @@ class Reader:
                     event.framework = self._framework
                 if not event.trace_id:
                     event.trace_id = source
-                if event.status != "completed" and event.status != "started":
+                if event.status != "completed" and (
+                    event.status != "started" or event.error_message is not None
+                ):
                     judge(event)
             if self._disorder:
                 self._hold(decoded)
@@ -164,12 +166,16 @@ def _no_dialect_yet(record: bytes) -> Decoded:
 
 
 def judge(event: Event) -> None:
-    """Settle the status of an event whose record names none, and the class of a failure."""
+    """Settle the status of an event whose record names none, and the class of a failure.
+
+    A retry is judged by the failure that it says it answers.
+    """
     if event.status is None:
         event.status = _DEFAULT_STATUS.get(
             event.event_type, "failed" if event.error_message else "completed"
         )
-    if event.status == "failed" and event.error_class not in ERROR_CLASSES:
+    failed = event.status == "failed" or (event.event_type == "retry" and event.error_message)
+    if failed and event.error_class not in ERROR_CLASSES:
         event.error_class = classify(
             event.event_type, event.http_status, event.error_type, event.error_message
         )

@@ -6,7 +6,7 @@ it listens to and the method that answers each; everything a window remembers is
 
 from __future__ import annotations
 
-from lastsignal.core.windows.base import Tap, Window
+from lastsignal.core.windows.base import Answer, Tap, Window
 from lastsignal.core.windows.counting import (
     CountWindow,
     DistinctWindow,
@@ -52,4 +52,13 @@ WINDOW_KINDS: dict[str, type[Window]] = {
     "baseline": BaselineWindow,
 }
 
-__all__ = ["WINDOW_KINDS", "AnyWindow", "SequenceWindow", "SilenceWindow", "Tap", "Window"]
+__all__ = [
+    "WINDOW_KINDS",
+    "Answer",
+    "AnyWindow",
+    "SequenceWindow",
+    "SilenceWindow",
+    "StreakWindow",
+    "Tap",
+    "Window",
+]

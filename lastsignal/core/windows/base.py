@@ -10,9 +10,16 @@ import msgspec
 
 from lastsignal.core.conditions import ALWAYS, Complaint, Condition, parse_condition
 from lastsignal.core.events import Event, metadata_value
-from lastsignal.core.groups import MAX_MARKS, Group, Signal
+from lastsignal.core.groups import MAX_MARKS, Group, Mark, Signal
 
 Answer = Callable[[Group, Event], Signal]
+MarkMaker = Callable[[Event], Mark]
+"""Makes a mark with the facts that the rule's texts quote."""
+
+
+def bare_mark(event: Event) -> Mark:
+    """Return where an event is, without facts."""
+    return Mark(event.timestamp, event.source, event.line, event.offset, event.event_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,8 @@ class Tap:
     """Whether a group comes into being by it; a reset of nothing needs no group."""
     needs: tuple[str, ...] = ()
     """Fields without which the answer would be QUIET anyway."""
+    every_group: bool = False
+    """Whether it speaks to all groups of the rule in the trace, whatever group the event is of."""
 
 
 class Window(
@@ -35,8 +44,8 @@ class Window(
     group_by: list[str] = msgspec.field(default_factory=lambda: ["trace_id"])
     """Event fields; a group without `trace_id` spans traces."""
 
-    def taps(self, where: Condition) -> list[Tap]:
-        """Return what the window listens to."""
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
+        """Return what the window listens to; `mark` makes marks that texts may quote from."""
         raise TypeError(f"{type(self).__name__} must say what it listens to")
 
     def keep(self) -> int:

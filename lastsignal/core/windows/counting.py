@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Any
+
+import msgspec
 
 from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import MAX_MARKS, Group, Signal
 from lastsignal.core.windows.base import (
+    MarkMaker,
     Tap,
     Window,
+    bare_mark,
     check_positive,
     condition_of,
     number_in,
@@ -25,7 +30,7 @@ MAX_DISTINCT = 1000
 class EventWindow(Window, frozen=True, tag="event"):
     """Fires on every matching event."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
         return [Tap(where, lambda group, event: Signal.FIRE)]
 
@@ -38,7 +43,7 @@ class CountWindow(Window, frozen=True, tag="count"):
     reset: dict[str, Any] | None = None
     """What heals an open finding and forgets what was counted."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`, and to `reset`."""
         taps = [Tap(where, self._match)]
         if self.reset is not None:
@@ -69,32 +74,68 @@ class StreakWindow(Window, frozen=True, tag="streak"):
 
     at_least: int
     reset: dict[str, Any]
+    """What ends a streak of the same group, and heals an open finding."""
     within: Duration | None = None
     """Longest gap between two matches of one streak."""
+    same: list[str] = msgspec.field(default_factory=list)
+    """Fields that must stay equal: a match with another value begins a new streak."""
+    or_before: dict[str, Any] | None = None
+    """What makes any streak enough that it follows, when nothing else has failed in between: a run
+    that ends on its first failure has no second one to wait for."""
+    reset_all: dict[str, Any] | None = None
+    """What lets every streak of the trace begin anew, whatever its group; it heals nothing."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`, and to what ends a streak."""
-        return [
+        taps = [
             Tap(where, self._match),
             Tap(condition_of(self.reset), _heal, creates=False),
         ]
+        if self.or_before is not None:
+            taps.append(
+                Tap(condition_of(self.or_before), _suffice, creates=False, every_group=True)
+            )
+        if self.reset_all is not None:
+            taps.append(
+                Tap(condition_of(self.reset_all), _restart, creates=False, every_group=True)
+            )
+        return taps
+
+    def fields(self) -> list[str]:
+        """The fields that tell one streak from the next."""
+        return list(self.same)
 
     def check(self, complain: Complaint) -> None:
-        """Counts must be positive, the reset a condition."""
+        """Counts must be positive, the resets conditions; ends are those of a trace."""
         check_positive(complain, "at_least", self.at_least)
         parse_condition(self.reset, "window.reset", complain)
+        for name, raw in (("or_before", self.or_before), ("reset_all", self.reset_all)):
+            if raw is not None:
+                parse_condition(raw, f"window.{name}", complain)
+                if "trace_id" not in self.group_by:
+                    complain(
+                        f"window.{name}",
+                        f"`{name}` speaks of one trace, the groups span traces",
+                        "add trace_id to group_by",
+                    )
 
     def _match(self, group: Group, event: Event) -> Signal:
-        late = self.within is not None and bool(group.marks)
-        if late and event.timestamp - group.marks[-1].timestamp > float(self.within or 0):
-            group.run = 0
-            if not group.is_open:
-                group.clear()
+        if group.run and self._is_new(group, event):
+            _restart(group, event)
         group.run += 1
+        if self.same:
+            group.things = [tuple(value_in(event, name) for name in self.same)]
         if group.run < self.at_least:
             return Signal.NOTE
         group.healed = False
         return Signal.FIRE
+
+    def _is_new(self, group: Group, event: Event) -> bool:
+        if self.within is not None and event.timestamp - group.marks[-1].timestamp > self.within:
+            return True
+        return bool(self.same) and group.things != [
+            tuple(value_in(event, name) for name in self.same)
+        ]
 
 
 class DistinctWindow(Window, frozen=True, tag="distinct"):
@@ -103,10 +144,15 @@ class DistinctWindow(Window, frozen=True, tag="distinct"):
     field: str
     at_least: int
     within: Duration
+    reset: dict[str, Any] | None = None
+    """What heals an open finding and forgets the values."""
 
-    def taps(self, where: Condition) -> list[Tap]:
-        """Listen to `where`."""
-        return [Tap(where, self._match, needs=tuple(self.fields()))]
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
+        """Listen to `where`, and to `reset`."""
+        taps = [Tap(where, self._match, needs=tuple(self.fields()))]
+        if self.reset is not None:
+            taps.append(Tap(condition_of(self.reset), _forget, creates=False))
+        return taps
 
     def fields(self) -> list[str]:
         """The counted field."""
@@ -116,6 +162,8 @@ class DistinctWindow(Window, frozen=True, tag="distinct"):
         """Two values at least, or `event` would do."""
         check_positive(complain, "at_least", self.at_least, 2)
         check_positive(complain, "within", self.within, 0.001)
+        if self.reset is not None:
+            parse_condition(self.reset, "window.reset", complain)
 
     def _match(self, group: Group, event: Event) -> Signal:
         value = value_in(event, self.field)
@@ -128,10 +176,11 @@ class DistinctWindow(Window, frozen=True, tag="distinct"):
         if len(seen) > MAX_DISTINCT:
             del seen[min(seen, key=seen.__getitem__)]
         group.seen = seen
-        group.value = float(len(seen))
         if not group.is_open:
             group.expire(horizon)
         if len(seen) >= self.at_least:
+            group.healed = False
+            group.value = max(group.value or 0.0, float(len(seen)))
             return Signal.FIRE
         return Signal.NOTE if new else Signal.QUIET
 
@@ -139,31 +188,40 @@ class DistinctWindow(Window, frozen=True, tag="distinct"):
 class SumWindow(Window, frozen=True, tag="sum"):
     """Fires when the sum of `field` reaches `at_least`; over `within`, or over the group's life."""
 
-    field: str
+    field: str | list[str]
+    """A list is summed up."""
     at_least: float
     within: Duration | None = None
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
-        return [Tap(where, self._match, needs=tuple(self.fields()))]
+        names = self.fields()
+        needs = tuple(names) if len(names) == 1 else ()
+        return [Tap(where, self._match, needs=needs)]
 
     def fields(self) -> list[str]:
-        """The summed field."""
-        return [self.field]
+        """The summed fields."""
+        return [self.field] if isinstance(self.field, str) else list(self.field)
 
     def check(self, complain: Complaint) -> None:
         """A sum of nothing is reached by everything."""
         check_positive(complain, "at_least", self.at_least, 1e-9)
+        if not self.field:
+            complain("window.field", "there is nothing to sum up", "name a numeric field")
 
     def _match(self, group: Group, event: Event) -> Signal:
-        amount = number_in(event, self.field)
+        if isinstance(self.field, str):
+            amount = number_in(event, self.field)
+        else:
+            found = [number_in(event, name) for name in self.field]
+            amount = sum(number or 0.0 for number in found) if any(found) else None
         if amount is None:
             return Signal.QUIET
         if self.within is None:
             group.value = (group.value or 0.0) + amount
         else:
             _slide(group, event.timestamp, amount, self.within)
-            group.value = sum(group.numbers)
+            group.value = fsum(group.numbers)
         return Signal.FIRE if group.value >= self.at_least else Signal.QUIET
 
 
@@ -176,7 +234,7 @@ class RatioWindow(Window, frozen=True, tag="ratio"):
     min_sample: int = 20
     """Fewer matches than this within the window prove nothing."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to the part and to the rest."""
         part = condition_of(self.of)
         rest = Condition("all", (where, Condition("not", (part,))))
@@ -230,3 +288,19 @@ def _slide(group: Group, now: float, amount: float, within: float) -> None:
 def _heal(group: Group, event: Event) -> Signal:
     group.run = 0
     return Signal.HEAL
+
+
+def _forget(group: Group, event: Event) -> Signal:
+    group.seen = {}
+    return Signal.HEAL
+
+
+def _restart(group: Group, event: Event) -> Signal:
+    group.run = 0
+    if not group.is_open:
+        group.clear()
+    return Signal.QUIET
+
+
+def _suffice(group: Group, event: Event) -> Signal:
+    return Signal.OPEN if group.run else Signal.QUIET

@@ -8,7 +8,15 @@ from lastsignal.core.conditions import Complaint, Condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
-from lastsignal.core.windows.base import Tap, Window, check_positive, number_in, value_in
+from lastsignal.core.windows.base import (
+    MarkMaker,
+    Tap,
+    Window,
+    bare_mark,
+    check_positive,
+    number_in,
+    value_in,
+)
 
 MAX_VALUES = 1000
 
@@ -21,7 +29,7 @@ class NewValueWindow(Window, frozen=True, tag="new_value"):
     """Events that a group must have shown before anything counts as new."""
     forget_after: Duration | None = None
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
         return [Tap(where, self._match, needs=tuple(self.fields()))]
 
@@ -63,7 +71,7 @@ class BaselineWindow(Window, frozen=True, tag="baseline"):
     at_least: int = 1
     """Values in a row above the bound."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
         return [Tap(where, self._match, needs=tuple(self.fields()))]
 

@@ -12,7 +12,16 @@ from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Mark, Signal
-from lastsignal.core.windows.base import Answer, Tap, Window, check_positive, condition_of, value_in
+from lastsignal.core.windows.base import (
+    Answer,
+    MarkMaker,
+    Tap,
+    Window,
+    bare_mark,
+    check_positive,
+    condition_of,
+    value_in,
+)
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +39,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
     within: Duration
     ordered: bool = True
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to every step; the rule's `where` holds for each of them."""
         taps = []
         wanted = [i for i, step in enumerate(self.steps) if not step.absent]
@@ -41,7 +50,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
             taps.append(
                 Tap(
                     condition,
-                    self._answer(index, wanted),
+                    self._answer(index, wanted, mark),
                     creates=not step.absent and (index == wanted[0] or not self.ordered),
                 )
             )
@@ -64,25 +73,24 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
         for index, step in enumerate(self.steps):
             parse_condition(step.where, f"window.steps[{index}].where", complain)
 
-    def _answer(self, index: int, wanted: list[int]) -> Any:
+    def _answer(self, index: int, wanted: list[int], mark: MarkMaker) -> Answer:
         if self.steps[index].absent:
             before = sum(1 for i in wanted if i < index)
             return lambda group, event: self._break(group, before)
         position = wanted.index(index)
-        return lambda group, event: self._reach(group, event, position, len(wanted))
+        return lambda group, event: self._reach(group, mark(event), position, len(wanted))
 
-    def _reach(self, group: Group, event: Event, position: int, steps: int) -> Signal:
+    def _reach(self, group: Group, mark: Mark, position: int, steps: int) -> Signal:
         """`partial[i]` is the latest run of marks that has completed i + 1 steps."""
         partial = group.partial
         while len(partial) < steps:
             partial.append([])
-        mark = Mark(event.timestamp, event.source, event.line, event.offset, event.event_type)
         if not self.ordered:
             partial[position] = [mark]
             seen = [
                 run[0]
                 for run in partial
-                if run and run[0].timestamp >= event.timestamp - self.within
+                if run and run[0].timestamp >= mark.timestamp - self.within
             ]
             complete = len(seen) == steps
             run = sorted(seen, key=lambda m: m.timestamp)
@@ -91,7 +99,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
             return Signal.QUIET
         else:
             before = partial[position - 1]
-            if not before or event.timestamp - before[0].timestamp > self.within:
+            if not before or mark.timestamp - before[0].timestamp > self.within:
                 return Signal.QUIET
             run = [*before, mark]
             partial[position] = run
@@ -125,7 +133,7 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
     min_period: int = 1
     max_period: int = 4
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
         return [Tap(where, self._answer(), needs=tuple(self.fields()))]
 
@@ -167,12 +175,10 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
                 group.partial = [[]]
             marks = group.partial[0]
             things.append(thing)
-            marks.append(
-                Mark(event.timestamp, event.source, event.line, event.offset, event.event_type)
-            )
+            marks.append(bare_mark(event))
             if len(things) > limit:
                 del things[0], marks[0]
-            return self._fire(group, marks, hit) if hit >= self.min_period else Signal.QUIET
+            return self._fire(group, hit) if hit >= self.min_period else Signal.QUIET
 
         return match
 
@@ -188,9 +194,12 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
         group.numbers, group.run = runs, int(any(runs))
         return hit
 
-    def _fire(self, group: Group, marks: list[Mark], period: int) -> Signal:
+    def _fire(self, group: Group, period: int) -> Signal:
         if not group.is_open:
-            group.marks = marks[-period * self.at_least : -1]
+            latest = slice(-period * self.at_least, -1)
+            group.marks = group.partial[0][latest]
             group.count = len(group.marks)
+            for mark, thing in zip(group.marks, group.things[latest], strict=True):
+                mark.facts = dict(zip(self.key, thing, strict=True))
         group.value = float(period)
         return Signal.FIRE

@@ -8,7 +8,14 @@ from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
-from lastsignal.core.windows.base import Tap, Window, check_positive, condition_of
+from lastsignal.core.windows.base import (
+    MarkMaker,
+    Tap,
+    Window,
+    bare_mark,
+    check_positive,
+    condition_of,
+)
 
 CALL_ENDS = parse_condition(
     {
@@ -35,7 +42,7 @@ class SilenceWindow(Window, frozen=True, tag="silence"):
     at_end: bool = True
     """Judge what is still open where a finite trace ends, however short the wait was."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to what starts the wait, and to what ends it."""
         if self.pair == "call":  # the call table knows what waits; only the late end is news
             return [Tap(CALL_ENDS, self._disarm, creates=False)]

@@ -6,7 +6,14 @@ from lastsignal.core.conditions import Complaint, Condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
-from lastsignal.core.windows.base import Tap, Window, check_positive, number_in
+from lastsignal.core.windows.base import (
+    MarkMaker,
+    Tap,
+    Window,
+    bare_mark,
+    check_positive,
+    number_in,
+)
 
 MAX_TIMES = 8192
 
@@ -21,7 +28,7 @@ class SpikeWindow(Window, frozen=True, tag="spike"):
     min_reference: int = 1
     """Matches in the window before, below which there is nothing to compare with."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
         return [Tap(where, self._match)]
 
@@ -55,7 +62,7 @@ class GrowthWindow(Window, frozen=True, tag="growth"):
     minimum: float = 0.0
     """The latest value must reach this too: growth of small numbers is no news."""
 
-    def taps(self, where: Condition) -> list[Tap]:
+    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
         return [Tap(where, self._match, needs=tuple(self.fields()))]
 

@@ -142,7 +142,7 @@ def test_retries_and_the_final_api_error_fail_the_run_with_one_failed_call() -> 
     ]
     first, _, failed, end = events[2:]
     assert (first.attempt, first.http_status, first.error_message) == (1, 529, "Overloaded")
-    assert (first.error_type, first.error_class) == ("overloaded_error", None)
+    assert (first.error_type, first.error_class) == ("overloaded_error", "overloaded")
     assert first.metadata == {"delay_seconds": 1.5, "max_attempts": 10}
     assert (failed.error_message, failed.http_status) == ("Overloaded", 529)
     assert (failed.error_type, failed.error_class) == ("overloaded", "overloaded")
