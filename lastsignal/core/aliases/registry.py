@@ -6,15 +6,31 @@ record that names what happened.
 
 from __future__ import annotations
 
-from lastsignal.core.aliases import claude, codex, flat, maslab, native
+from lastsignal.core.aliases import (
+    autogen,
+    claude,
+    codex,
+    crewai,
+    flat,
+    langchain,
+    litellm,
+    maslab,
+    native,
+    openai_agents,
+)
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.otel import dialects as otel
 
 LADDER: tuple[Dialect, ...] = (
     *otel.DIALECTS,
+    *openai_agents.DIALECTS,
     *codex.DIALECTS,
     *claude.DIALECTS,
     *maslab.DIALECTS,
+    *langchain.DIALECTS,
+    *crewai.DIALECTS,
+    *autogen.DIALECTS,
+    *litellm.DIALECTS,
     native.DIALECT,
     flat.DIALECT,
 )

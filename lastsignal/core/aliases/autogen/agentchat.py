@@ -1,0 +1,155 @@
+"""AgentChat's messages, dumped one a line or as a `TaskResult`.
+
+A run that fails leaves no message at all: after a 429 there is only the user's task. So a turn
+opens with the task, or with the first message after an answer, and an agent's answer closes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.aliases.autogen.messages import (
+    ABSENT,
+    Message,
+    MessageState,
+    Place,
+    decode_message,
+    message_event,
+    message_events,
+)
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.elements import locate
+from lastsignal.core.aliases.fields import text_of
+from lastsignal.core.events import Event
+
+_MAX_REASON = 200
+
+
+class _TaskResult(msgspec.Struct, gc=False):
+    messages: list[msgspec.Raw]
+    stop_reason: Any = None
+
+
+class _Line(msgspec.Struct, gc=False):
+    messages: msgspec.Raw = ABSENT
+    models_usage: Any = msgspec.UNSET
+    source: Any = None
+
+
+class ChatState(msgspec.Struct):
+    """What later messages depend on."""
+
+    runs: int = 0
+    turns: int = 0
+    turn: str | None = None
+    """The turn that is open."""
+    awaits_user: bool = False
+    """An agent has asked the user something: what the user says next is no new task."""
+    messages: MessageState = msgspec.field(default_factory=MessageState)
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_result = msgspec.json.Decoder(_TaskResult).decode
+
+
+def recognise(value: Any) -> bool:
+    """A message with its usage, or the result of a task."""
+    if not isinstance(value, dict):
+        return False
+    messages = value.get("messages")
+    if isinstance(messages, list) and "stop_reason" in value:
+        return not messages or recognise(messages[0])
+    return "models_usage" in value and isinstance(value.get("source"), str)
+
+
+class AgentChatDecoder:
+    """Decodes the messages of one team after another."""
+
+    def __init__(self, source: str) -> None:
+        self.state = ChatState()
+        self._source = source
+
+    def decode(self, record: bytes) -> Decoded:
+        """Return what the messages tell for the first time; see `contract.Decoder`."""
+        try:
+            line = _decode_line(record)
+            if not bytes(line.messages):
+                if line.models_usage is msgspec.UNSET or not isinstance(line.source, str):
+                    raise NotThisDialect
+                return self._message(decode_message(record))
+            result = _decode_result(record)
+        except msgspec.ValidationError:
+            raise NotThisDialect from None
+        return self._result(record, result)
+
+    def _result(self, record: bytes, result: _TaskResult) -> Decoded:
+        events: list[Event] = []
+        reason = "repeated_message"
+        for offset, data in locate(record, result.messages):
+            decoded = self._message(decode_message(data))
+            if isinstance(decoded, Drop):
+                reason = decoded.reason
+                continue
+            for event in decoded:
+                event.offset = offset
+            events += decoded
+        last = events[-1] if events else None
+        stop_reason = text_of(result.stop_reason)
+        if last is not None and last.event_type == "agent_end" and stop_reason:
+            last.finish_reason = stop_reason[:_MAX_REASON]
+        return events or Drop(reason)
+
+    def _message(self, message: Message | None) -> Decoded:
+        state = self.state
+        if message is None:
+            return Drop("malformed_record")
+        if not state.messages.is_new(message):
+            return Drop("repeated_message")
+        if message.kind == "UserInputRequestedEvent":
+            state.awaits_user = True
+            return Drop("user_input")
+        if message.is_task and not state.awaits_user:
+            state.runs, state.turn = state.runs + 1, None
+            return [self._open(message)]
+        state.awaits_user = False
+        events = [] if state.turn else [self._open(message)]
+        told = message_events(message, self._place(), state.messages)
+        if not isinstance(told, Drop):
+            events += told
+        if message.is_answer and message.agent != "user":
+            events.append(self._close(message))
+        return events or told
+
+    def _open(self, message: Message) -> Event:
+        state = self.state
+        state.turns += 1
+        state.turn = f"turn-{state.turns}"
+        start = message_event(
+            message, Place(self._place().trace_id), event_type="agent_start", status="started"
+        )
+        start.call_id, start.operation = state.turn, "turn"
+        start.agent = None if message.is_task else message.agent
+        return start
+
+    def _close(self, message: Message) -> Event:
+        end = message_event(
+            message, Place(self._place().trace_id), event_type="agent_end", status="completed"
+        )
+        end.operation = "turn"
+        end.call_id, self.state.turn = self.state.turn, None
+        return end
+
+    def _place(self) -> Place:
+        runs = self.state.runs
+        return Place(f"{self._source}#{runs}" if runs > 1 else "", self.state.turn)
+
+
+DIALECT = Dialect(
+    name="autogen_agentchat",
+    framework="autogen",
+    recognise=recognise,
+    decoder=AgentChatDecoder,
+    description="AutoGen AgentChat messages or TaskResult: source, models_usage, type",
+)

@@ -1,0 +1,142 @@
+"""LangGraph's debug stream: nodes, the calls in their messages, and ends that are never written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lastsignal.core.events import Event
+
+Read = Callable[..., tuple[list[Event], Any]]
+
+
+def record(kind: str, step: int, second: int, **payload: Any) -> dict[str, Any]:
+    time = f"2026-03-04T05:06:{second:02d}+00:00"
+    return {"step": step, "timestamp": time, "type": kind, "payload": payload}
+
+
+def task(step: int, second: int, task_id: str, name: str) -> dict[str, Any]:
+    return record("task", step, second, id=task_id, name=name, input={}, triggers=[])
+
+
+def result(
+    step: int, second: int, task_id: str, name: str, *messages: Any, **fields: Any
+) -> dict[str, Any]:
+    payload = {"id": task_id, "name": name, "error": None, "interrupts": []}
+    return record("task_result", step, second, **payload, result={"messages": messages}, **fields)
+
+
+def asks(message_id: str, call_id: str) -> dict[str, Any]:
+    return {
+        "type": "ai", "id": message_id, "content": "Error: what the user wrote",
+        "response_metadata": {"model_name": "model-x", "finish_reason": "tool_calls"},
+        "usage_metadata": {"input_tokens": 10, "output_tokens": 2},
+        "tool_calls": [{"name": "search", "args": {"q": "a"}, "id": call_id}],
+    }  # fmt: skip
+
+
+def answers(call_id: str, content: str, status: str = "success") -> dict[str, Any]:
+    return {
+        "type": "tool", "id": f"m-{call_id}", "name": "search", "tool_call_id": call_id,
+        "content": content, "status": status,
+    }  # fmt: skip
+
+
+def shape(events: list[Event]) -> list[tuple[str, str | None, str | None]]:
+    return [(event.event_type, event.operation, event.status) for event in events]
+
+
+def test_nodes_begin_and_end_and_their_messages_tell_the_calls(read: Read) -> None:
+    done = {"type": "ai", "id": "m2", "content": "done", "tool_calls": []}
+    events, reader = read(
+        record("checkpoint", -1, 0, values={}, metadata={"source": "input"}),
+        task(1, 1, "t1", "agent"),
+        result(1, 2, "t1", "agent", asks("m1", "c1")),
+        task(2, 3, "t2", "tools"),
+        result(2, 4, "t2", "tools", asks("m1", "c1"), answers("c1", "found")),
+        task(3, 5, "t3", "agent"),
+        result(3, 6, "t3", "agent", done),
+    )
+    assert shape(events) == [
+        ("agent_start", "agent", "started"),
+        ("model_call", "model-x", "completed"),
+        ("agent_end", "agent", "completed"),
+        ("tool_call", "search", "started"),
+        ("agent_start", "tools", "started"),
+        ("tool_result", "search", "completed"),
+        ("agent_end", "tools", "completed"),
+        ("agent_start", "agent", "started"),
+        ("agent_end", "agent", "completed"),
+    ]
+    assert (events[3].call_id, events[5].call_id) == ("c1", "c1")
+    assert (events[1].input_tokens, events[1].finish_reason) == (10, "tool_calls")
+    assert sum(event.input_tokens or 0 for event in events) == 10
+    assert {event.trace_id for event in events} == {"trace.jsonl"}
+    assert reader.skipped == {"checkpoint": 1}
+
+
+def test_a_tool_that_failed_is_told_by_its_message(read: Read) -> None:
+    text = "Error: TimeoutError('read timed out')\n Please fix your mistakes."
+    events, _ = read(
+        task(1, 1, "t1", "tools"), result(1, 2, "t1", "tools", answers("c1", text, "error"))
+    )
+    assert shape(events)[1:] == [
+        ("tool_result", "search", "failed"),
+        ("agent_end", "tools", "completed"),
+    ]
+    assert (events[1].error_type, events[1].error_message) == ("TimeoutError", "read timed out")
+
+
+def test_a_node_that_raises_is_a_failed_action(read: Read) -> None:
+    failed = result(1, 2, "t1", "agent")
+    failed["payload"]["error"] = "RateLimitError('Error code: 429 - slow down')"
+    events, _ = read(task(1, 1, "t1", "agent"), failed)
+    assert shape(events)[1:] == [
+        ("tool_result", "agent", "failed"),
+        ("agent_end", "agent", "failed"),
+    ]
+    assert (events[1].http_status, events[1].error_class) == (429, "rate_limit")
+    assert events[1].parent_id == "t1"
+
+
+def test_the_recursion_limit_of_a_graph_inside_is_an_audit(read: Read) -> None:
+    failed = result(1, 2, "t1", "researcher")
+    failed["payload"]["error"] = "GraphRecursionError('Recursion limit of 4 reached')"
+    events, _ = read(failed)
+    assert shape(events) == [
+        ("audit", "recursion_limit", "failed"),
+        ("agent_end", "researcher", "failed"),
+    ]
+    assert events[0].metadata == {"limit": 4}
+
+
+def test_a_stream_that_stops_leaves_its_node_or_its_call_open(read: Read) -> None:
+    inside, _ = read(task(1, 1, "t1", "agent"))
+    assert [(event.event_type, event.call_id) for event in inside] == [("agent_start", "t1")]
+    between, _ = read(task(1, 1, "t1", "agent"), result(1, 2, "t1", "agent", asks("m1", "c9")))
+    assert (between[-1].event_type, between[-1].call_id) == ("tool_call", "c9")
+
+
+def test_a_node_that_waits_for_a_human_is_aborted(read: Read) -> None:
+    paused = result(1, 2, "t1", "approve")
+    paused["payload"]["interrupts"] = [{"value": "ok?"}]
+    events, _ = read(task(1, 1, "t1", "approve"), paused)
+    assert (events[-1].status, events[-1].finish_reason) == ("aborted", "interrupt")
+
+
+def test_steps_that_begin_anew_are_another_run(read: Read) -> None:
+    events, _ = read(
+        task(1, 1, "t1", "agent"), task(2, 2, "t2", "tools"), task(1, 3, "t3", "agent")
+    )
+    assert [event.trace_id for event in events] == ["trace.jsonl", "trace.jsonl", "trace.jsonl#2"]
+
+
+def test_older_versions_write_results_as_pairs(read: Read) -> None:
+    older = result(1, 2, "t1", "agent")
+    older["payload"]["result"] = [["messages", [asks("m1", "c1")]]]
+    events, _ = read(older)
+    assert shape(events) == [
+        ("model_call", "model-x", "completed"),
+        ("agent_end", "agent", "completed"),
+        ("tool_call", "search", "started"),
+    ]
