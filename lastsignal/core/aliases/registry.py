@@ -17,6 +17,7 @@ from lastsignal.core.aliases import (
     maslab,
     native,
     openai_agents,
+    openai_agents_export,
 )
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.otel import dialects as otel
@@ -24,6 +25,7 @@ from lastsignal.core.aliases.otel import dialects as otel
 LADDER: tuple[Dialect, ...] = (
     *otel.DIALECTS,
     *openai_agents.DIALECTS,
+    openai_agents_export.DIALECT,
     *codex.DIALECTS,
     *claude.DIALECTS,
     *maslab.DIALECTS,

@@ -5,7 +5,7 @@ A span's attributes hold whole conversations; what no rule reads stays bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -38,12 +38,12 @@ _decode_pairs = msgspec.json.Decoder(list[_KeyValue]).decode
 
 def read_attributes(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> dict[str, Any]:
     """Read `{key: value}` (SDK) or `[{key, value: {stringValue: …}}]` (OTLP)."""
-    return dict(_decoded(raw, wanted, any_value))
+    return _read(raw, wanted, any_value)
 
 
 def read_tags(raw: bytes | msgspec.Raw, wanted: frozenset[str]) -> dict[str, Any]:
     """Read `[{key, type, value}]` (Jaeger)."""
-    return dict(_decoded(raw, wanted, lambda value: value))
+    return _read(raw, wanted, None)
 
 
 def read_events(
@@ -63,31 +63,28 @@ def read_events(
     )
 
 
-def _decoded(
-    raw: bytes | msgspec.Raw, wanted: frozenset[str], unwrap: Callable[[Any], Any]
-) -> Iterator[tuple[str, Any]]:
-    data = bytes(raw) if wanted else b""
-    head = data.lstrip()[:1]
+def _read(
+    raw: bytes | msgspec.Raw, wanted: frozenset[str], unwrap: Callable[[Any], Any] | None
+) -> dict[str, Any]:
+    data = bytes(raw)
+    head = data.lstrip()[:1] if wanted else b""
+    pairs: Iterable[tuple[str, msgspec.Raw]] = ()
     try:
         if head == b"{":
-            yield from _kept(_decode_mapping(data).items(), wanted, lambda value: value)
+            pairs, unwrap = _decode_mapping(data).items(), None
         elif head == b"[":
-            pairs = ((pair.key, pair.value) for pair in _decode_pairs(data))
-            yield from _kept(pairs, wanted, unwrap)
+            pairs = [(pair.key, pair.value) for pair in _decode_pairs(data)]
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return
-
-
-def _kept(
-    pairs: Iterable[tuple[str, msgspec.Raw]],
-    wanted: frozenset[str],
-    unwrap: Callable[[Any], Any],
-) -> Iterator[tuple[str, Any]]:
-    for key, raw in pairs:
-        if key in wanted and len(bytes(raw)) <= _MAX_VALUE:
-            value = unwrap(value_of(raw))
+        return {}
+    found: dict[str, Any] = {}
+    for key, part in pairs:
+        if key in wanted and len(bytes(part)) <= _MAX_VALUE:
+            value = value_of(part)
+            if unwrap is not None:
+                value = unwrap(value)
             if value is not None:
-                yield key, value
+                found[key] = value
+    return found
 
 
 def any_value(value: Any, depth: int = 0) -> Any:

@@ -32,7 +32,7 @@ def call_events(span: Span, reading: Reading, outcome: Outcome) -> list[Event]:
     end = _event(span, reading, _TYPES[reading.kind][1], outcome.status, span.end)
     end.duration_seconds = span.duration
     if outcome.status != "completed":
-        _set_error(end, outcome.error)
+        outcome.error.write(end, outcome.status)
         if outcome.cause_below:
             end.metadata = {**reading.metadata, "cause_below": True}
     if reading.kind == "model":
@@ -47,7 +47,7 @@ def retry_event(span: Span, reading: Reading, attempt: int, error: ErrorFields) 
     """Return the retry that a new attempt is, at its start, with what made it necessary."""
     event = _event(span, reading, "retry", "started", span.start)
     event.attempt = attempt
-    _set_error(event, error)
+    error.write(event, "started")
     return event
 
 
@@ -62,7 +62,7 @@ def announced_retries(span: Span, reading: Reading, outcome: Outcome) -> list[Ev
     event.arguments_hash = hash_arguments(reading.arguments)
     if retry.max_attempts is not None:
         event.metadata = {**reading.metadata, "max_attempts": retry.max_attempts}
-    _set_error(event, outcome.error)
+    outcome.error.write(event, "started")
     return [event]
 
 
@@ -72,7 +72,7 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
     limit = limit_of(error)
     event = _event(span, reading, "audit" if limit else "process_error", "failed", span.end)
     event.call_id, event.parent_id = None, span.span_id
-    _set_error(event, error)
+    error.write(event)
     if limit:
         event.operation = limit
         number = limit_value(error.message)
@@ -82,8 +82,9 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
 
 def audit_event(span: Span, reading: Reading, outcome: Outcome) -> Event:
     """Return a policy's decision, as the policy itself reports it."""
-    event = _event(span, reading, "audit", reading.status or outcome.status, span.end)
-    _set_error(event, outcome.error)
+    status = reading.status or outcome.status
+    event = _event(span, reading, "audit", status, span.end)
+    outcome.error.write(event, status)
     return event
 
 
@@ -108,9 +109,3 @@ def _event(
 
 def _metadata(reading: Reading) -> Metadata:
     return dict(reading.metadata)
-
-
-def _set_error(event: Event, error: ErrorFields) -> None:
-    event.error_message = error.message
-    event.error_type = error.type
-    event.http_status = error.http_status

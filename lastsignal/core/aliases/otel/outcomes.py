@@ -42,6 +42,8 @@ def outcome_of(
 
 def _failure(span: Span, reading: Reading) -> ErrorFields | None:
     """Return the error of a span that failed, None for one that did not."""
+    if not _says_failed(span, reading):
+        return hidden_failure(reading.output) if reading.kind == "tool" else None
     error = error_of(span)
     if reading.error.message or reading.error.type:
         error = ErrorFields(
@@ -49,18 +51,15 @@ def _failure(span: Span, reading: Reading) -> ErrorFields | None:
             error.http_status,
             reading.error.type or error.type,
         )
-    hidden = hidden_failure(reading.output) if reading.kind == "tool" else None
-    if span.status == "error" or reading.status == "failed":
-        if error.message or reading.kind != "tool":
-            return error
-        return hidden or ErrorFields(output_text(reading.output), error.http_status, error.type)
-    if hidden is not None:
-        return hidden
-    # The conventions set `error.type` only when the operation ended in an error.
-    if (
-        span.status == "unset"
-        and reading.kind in ("model", "tool")
-        and "error.type" in span.attributes
-    ):
+    if error.message or reading.kind != "tool":
         return error
-    return None
+    said = hidden_failure(reading.output)
+    return said or ErrorFields(output_text(reading.output), error.http_status, error.type)
+
+
+def _says_failed(span: Span, reading: Reading) -> bool:
+    if span.status == "error" or reading.status == "failed":
+        return True
+    # The conventions set `error.type` only when the operation ended in an error.
+    is_call = reading.kind in ("model", "tool")
+    return span.status == "unset" and is_call and "error.type" in span.attributes
