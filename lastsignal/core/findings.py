@@ -10,6 +10,8 @@ import msgspec
 from lastsignal.core.groups import Group, Mark
 from lastsignal.core.rules import Rule, Severity
 
+_TIMES = {1: "once", 2: "twice"}
+
 
 class Evidence(msgspec.Struct, frozen=True):
     """One record that a finding rests on."""
@@ -24,6 +26,8 @@ class Evidence(msgspec.Struct, frozen=True):
     """Epoch seconds."""
     excerpt: str = ""
     """The record's text, re-read from the source; empty where the source cannot be read again."""
+    focus: str = ""
+    """The part of the record that matters, around which a long one is cut."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +89,10 @@ def finding_id(rule_id: str, group: dict[str, Any]) -> str:
 
 def evidence_of(mark: Mark) -> Evidence:
     """Return where a mark points, without its excerpt."""
-    return Evidence(mark.source, mark.line, mark.offset, mark.event_type, mark.timestamp)
+    focus = str((mark.facts or {}).get("error_message") or "")
+    return Evidence(
+        mark.source, mark.line, mark.offset, mark.event_type, mark.timestamp, focus=focus
+    )
 
 
 def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[str, Any]:
@@ -97,6 +104,7 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
     values.update({f"last.{name}": value for name, value in last.items()})
     values.update(
         count=group.count,
+        times=_TIMES.get(group.count, f"{group.count} times"),
         value=group.value,
         elapsed=group.value,
         duration=group.marks[-1].timestamp - group.marks[0].timestamp,

@@ -1,0 +1,118 @@
+"""`lastsignal diagnose`: the postmortem of finished traces, and a gate for CI."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from lastsignal.app import diagnose as run_diagnosis
+from lastsignal.app import in_order_of_time, with_excerpts
+from lastsignal.core.report import Report
+from lastsignal.core.rules import SEVERITIES
+from lastsignal.edges.inputs import Source, open_sources
+from lastsignal.edges.report import FORMATS, Options, render, wants_color
+from lastsignal.edges.rulefiles import load_rules
+from lastsignal.edges.terminal import ReadingProgress, width_of
+from lastsignal.errors import InputError
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True)
+@click.option(
+    "--format",
+    "-f",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    show_default=True,
+    help="What to write.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice([*SEVERITIES, "never"]),
+    default="warning",
+    show_default=True,
+    help="Exit with 1 when a finding is at or above this severity.",
+)
+@click.option(
+    "--rules",
+    "rule_paths",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A rule file or a directory of them, besides the built-in rules. Repeatable.",
+)
+@click.option("--no-builtin-rules", is_flag=True, help="Run only the rules of --rules.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report to this file instead of standard output.",
+)
+@click.option("--no-progress", is_flag=True, help="Never draw the progress bar.")
+def diagnose(
+    paths: tuple[str, ...],
+    format_name: str,
+    fail_on: str,
+    rule_paths: tuple[Path, ...],
+    no_builtin_rules: bool,
+    output: Path | None,
+    no_progress: bool,
+) -> int:
+    """Say why runs failed: the cause, the lines that show it, and what to do.
+
+    PATHS are trace files, folders (searched recursively), globs, archives, or - for standard
+    input; plain, .gz, .zst, zip and Inspect's .eval. The format of each is recognised by itself.
+
+    \b
+    Examples:
+      lastsignal diagnose trace.jsonl
+      lastsignal diagnose ~/.claude/projects --fail-on critical
+      kubectl logs my-agent | lastsignal diagnose -
+      lastsignal diagnose runs/ --format sarif --output findings.sarif
+    """
+    rules = load_rules(rule_paths, builtin=not no_builtin_rules)
+    sources = in_order_of_time(open_sources(paths))
+    with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
+        report = run_diagnosis(sources, rules, progress=progress.advance)
+    report = with_excerpts(report)
+    options = Options(
+        color=output is None and wants_color(os.environ, sys.stdout.isatty()),
+        width=width_of(sys.stdout),
+        fail_on=None if fail_on == "never" else fail_on,  # type: ignore[arg-type]  # click has checked it
+        base=str(Path.cwd()),
+    )
+    _write(render(report, format_name, options), output)
+    return _exit_code(report, fail_on)
+
+
+def _total_bytes(sources: Sequence[Source]) -> int | None:
+    sizes = [source.size for source in sources]
+    return None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        sys.stdout.buffer.flush()
+        return
+    try:
+        output.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(
+            f"{output}: cannot be written: {error.strerror}; choose another --output"
+        ) from error
+
+
+def _exit_code(report: Report, fail_on: str) -> int:
+    if not report.events():
+        # not clean: nothing was seen. CI must not pass on an empty or a foreign file.
+        click.echo("lastsignal: no event could be read from the input", err=True)
+        return InputError.exit_code
+    worst = report.worst()
+    if worst is None or fail_on == "never":
+        return 0
+    return int(SEVERITIES.index(worst) >= SEVERITIES.index(fail_on))  # type: ignore[arg-type]  # click has checked it

@@ -1,0 +1,164 @@
+"""A rule in words: what `rules show` prints and the rule reference quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.conditions import Condition, parse_condition
+from lastsignal.core.durations import show_duration
+from lastsignal.core.rules import Rule
+from lastsignal.core.windows import (
+    AnyWindow,
+    BaselineWindow,
+    CountWindow,
+    DistinctWindow,
+    EventWindow,
+    GrowthWindow,
+    NewValueWindow,
+    RatioWindow,
+    RepeatWindow,
+    SequenceWindow,
+    SilenceWindow,
+    SpikeWindow,
+    StreakWindow,
+    SumWindow,
+)
+
+_COMPARISONS = {
+    "gt": "above",
+    "gte": "at least",
+    "lt": "below",
+    "lte": "at most",
+    "contains": "contains",
+    "startswith": "starts with",
+    "endswith": "ends with",
+    "re": "matches",
+    "cidr": "lies in",
+}
+
+
+def explain_rule(rule: Rule) -> str:
+    """Return the rule as a page of plain text."""
+    text = rule.text
+    lines = [
+        f"{text.id}: {text.title}",
+        f"{text.severity}, {text.status}, {text.category}",
+        "",
+        text.description,
+        "",
+        "Fires",
+        f"  {sentence(rule)}",
+        "",
+        "Cause",
+        f"  {' '.join(text.cause.split())}",
+        "Remedy",
+        f"  {' '.join(text.remedy.split())}",
+        "False positives",
+        *(f"  - {' '.join(one.split())}" for one in text.false_positives),
+    ]
+    if text.params:
+        lines += ["Parameters", *(f"  {name} = {value}" for name, value in text.params.items())]
+    if text.explains:
+        lines += ["Explains", f"  {', '.join(text.explains)}"]
+    if text.also:
+        lines += ["Also known as", *(f"  {name}: {value}" for name, value in text.also.items())]
+    lines += ["Tests", *(f"  - {case.name}" for case in text.tests), "File", f"  {rule.origin}"]
+    return "\n".join(lines)
+
+
+def sentence(rule: Rule) -> str:
+    """Return one sentence that says when the rule fires."""
+    names = [name for name in rule.window.group_by if name != "trace_id"]
+    scope = "per " + ", ".join(["trace", *names] if rule.within_trace else names or ["everything"])
+    what = describe(rule.where) or "any event"
+    return f"{_window(rule.window, what)}, {scope}."
+
+
+def describe(condition: Condition) -> str:
+    """Return a condition in words."""
+    test = condition.test
+    if test is not None:
+        if test.modifier == "exists":
+            return f"{test.field} is {'there' if test.values[0] else 'missing'}"
+        values = " or ".join("nothing" if v is None else str(v) for v in test.values)
+        return f"{test.field} {_COMPARISONS.get(test.modifier, 'is')} {values}"
+    parts = [describe(part) for part in condition.parts]
+    if condition.kind == "not":
+        return f"not ({parts[0]})"
+    glue = " and " if condition.kind == "all" else " or "
+    joined = glue.join(part for part in parts if part)
+    return f"({joined})" if condition.kind == "any" and len(parts) > 1 else joined
+
+
+def _raw(condition: dict[str, Any] | None) -> str:
+    return describe(parse_condition(condition or {}, "", lambda *_: None))
+
+
+def _window(window: AnyWindow, what: str) -> str:  # noqa: C901  # one case a window kind
+    match window:
+        case EventWindow():
+            return f"on each event where {what}"
+        case CountWindow():
+            within = show_duration(window.within)
+            return f"when {window.at_least} events come within {within} where {what}"
+        case StreakWindow():
+            return (
+                f"when {window.at_least} events follow one another where {what},"
+                f" with none between them where {_raw(window.reset)}"
+            )
+        case DistinctWindow():
+            within = show_duration(window.within)
+            return (
+                f"when {window.at_least} different {window.field} come within {within} where {what}"
+            )
+        case SumWindow():
+            within = f" within {show_duration(window.within)}" if window.within else ""
+            return (
+                f"when the sum of {window.field} reaches {window.at_least:g}{within} where {what}"
+            )
+        case RatioWindow():
+            return (
+                f"when {window.at_least:.0%} of at least {window.min_sample} events within"
+                f" {show_duration(window.within)} where {what} have {_raw(window.of)}"
+            )
+        case SpikeWindow():
+            within = show_duration(window.within)
+            return (
+                f"when {window.at_least} or more events within {within} are {window.factor:g} times"
+                f" those of the {within} before, where {what}"
+            )
+        case GrowthWindow():
+            return (
+                f"when {window.field} grows {window.at_least} times in a row to"
+                f" {window.factor:g} times its first value where {what}"
+            )
+        case SequenceWindow():
+            steps = [
+                ("no event where " if step.absent else "") + _raw(step.where)
+                for step in window.steps
+            ]
+            order = ", then ".join(steps) if window.ordered else " and ".join(steps)
+            return f"when within {show_duration(window.within)} there is {order}"
+        case SilenceWindow():
+            end = "its end" if window.pair else _raw(window.until) if window.until else "another"
+            until = " or before the trace ends" if window.at_end else ""
+            after = show_duration(window.after)
+            return f"when an event where {what} is not followed by {end} within {after}{until}"
+        case RepeatWindow():
+            return (
+                f"when a cycle of {window.min_period} to {window.max_period} events with the same"
+                f" {' and '.join(window.key)} comes {window.at_least} times where {what}"
+            )
+        case NewValueWindow():
+            return (
+                f"when {window.field} takes a new value after {window.min_history} events"
+                f" where {what}"
+            )
+        case BaselineWindow():
+            return (
+                f"when {window.field} lies {window.factor:g} times and {window.deviations:g}"
+                f" deviations above its own past of {window.min_sample} events where {what}"
+            )
+    raise TypeError(msgspec.json.encode(window).decode())
