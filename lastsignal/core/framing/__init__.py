@@ -7,7 +7,8 @@ decoder takes.
 from __future__ import annotations
 
 from lastsignal.core.framing.checkpoint import Checkpoint
-from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Framer, Record
+from lastsignal.core.framing.cutter import Record
+from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Framer
 from lastsignal.core.framing.salvage import salvage
 from lastsignal.core.framing.skips import Skip
 

@@ -6,7 +6,7 @@ Nothing here recurses and every byte is looked at once, whatever the nesting and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -21,7 +21,12 @@ TORN = -2
 # Bounds what the regex engine remembers of the strings and escapes that one match passes.
 _WINDOW = 65536
 
-_OPENING, _CLOSING, _QUOTE, _BACKSLASH = b"{[", b"}]", 0x22, 0x5C
+_OPENING, _CLOSING = b"{[", b"}]"
+_QUOTE, _BACKSLASH, _BRACE = b'"\\{'
+
+# What the end of a printed line does to the depth.
+_STEPS = {b"{": 1, b"[": 1, b"}": -1, b"},": -1, b"]": -1, b"],": -1, b"{}": 0, b"{},": 0}
+_STEPS |= {b"[]": 0, b"[],": 0}
 
 
 def passer(pattern: bytes) -> Callable[..., re.Match[bytes]]:
@@ -36,7 +41,7 @@ _pass_blank = passer(rb"\s*")
 
 
 def _may_follow(last: int) -> bytes:
-    if last == 0x7B:  # {
+    if last == _BRACE:
         return b'"}'
     if last in b"[,:":  # a comma before a closing bracket is for the decoder to refuse
         return b'"{[]}-0123456789tfnNI'
@@ -101,6 +106,46 @@ class OpenValue(msgspec.Struct):
         end = self.find_end(piece, position)
         self._keep(piece[position:] if end < 0 else piece[position:end])
         return end
+
+    @property
+    def is_settled(self) -> bool:
+        """Does a line begin here, and is it plain that the value is printed over many lines?"""
+        is_printed = self.lines_begun == 1 and self.last == _BRACE
+        return self.at_line_start and (self.lines_begun > 2 or is_printed)
+
+    def take_lines(self, line: bytes, following: Iterator[bytes]) -> tuple[bytes | None, int, int]:
+        """Go on with whole lines while each is flat, or opens or closes one thing at its end.
+
+        This is what nearly all printed lines are, and much cheaper than `take`. Only when settled.
+
+        Returns:
+            The line that needs `take` (None: there are no more), how many bytes and how many lines
+            were taken before it.
+        """
+        taken: list[bytes] = []
+        last, depth = self.last, self.depth
+        rest: bytes | None = line
+        while rest is not None and len(rest) < _WINDOW:
+            content = rest.strip()
+            if content:
+                if content[0] not in _MAY_FOLLOW[last]:
+                    break
+                end = _pass_flat(content).end()
+                if end < len(content):
+                    step = _STEPS.get(content[end:])
+                    if step is None or depth + step <= 0:
+                        break
+                    depth += step
+                last = content[-1]
+            taken.append(rest)
+            rest = next(following, None)
+        if not taken:
+            return rest, 0, 0
+        self.last, self.depth, self.lines_begun = last, depth, 3
+        taken.append(b"")
+        data = b"\n".join(taken)
+        self._keep(data)
+        return rest, len(data), len(taken) - 1
 
     def end_line(self, line: int) -> bool:
         """Go on over the line break that ends `line`; False if that shows a torn value."""
