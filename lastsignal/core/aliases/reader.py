@@ -27,6 +27,9 @@ Record = tuple[bytes, int, int]
 UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
 
+_BEFORE_ALL_TIMES = float("-inf")
+"""Where events stand that came before the source showed a time: they take the first one, if any."""
+
 _DEFAULT_STATUS: dict[str, Status] = {
     "agent_start": "started",
     "tool_call": "started",
@@ -99,7 +102,7 @@ class Reader:
                     judge(event)
             if self._disorder:
                 self._hold(decoded)
-                decoded = self._release(clock - self._disorder)
+                decoded = self._release(clock - self._disorder) if clock else []
             events += decoded
         self.clock = clock
         self.records += seen
@@ -149,13 +152,17 @@ class Reader:
     def _hold(self, events: list[Event]) -> None:
         for event in events:
             self._arrivals += 1
-            heapq.heappush(
-                self._held, (event.timestamp, event.sequence or 0, self._arrivals, event)
-            )
+            time = event.timestamp if event.timestamp_source != "ingest" else _BEFORE_ALL_TIMES
+            heapq.heappush(self._held, (time, event.sequence or 0, self._arrivals, event))
 
     def _release(self, watermark: float) -> list[Event]:
-        released: list[Event] = []
         held = self._held
+        released: list[Event] = []
+        while held and held[0][0] == _BEFORE_ALL_TIMES:
+            released.append(heapq.heappop(held)[3])
+        if released and held:
+            for event in released:
+                event.timestamp, event.timestamp_source = held[0][0], "inherited"
         while held and held[0][0] <= watermark:
             released.append(heapq.heappop(held)[3])
         return released
