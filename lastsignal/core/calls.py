@@ -80,8 +80,11 @@ def retry(event: Event, trace: TraceState) -> None:
 
 def start_agent(event: Event, trace: TraceState) -> None:
     """An agent begins: a run, a turn, or a sub-agent."""
+    key = _agent_key(event)
+    if not trace.open_agents:
+        trace.root = key
     if len(trace.open_agents) < MAX_AGENTS:
-        trace.open_agents[_agent_key(event)] = mark_of(event)
+        trace.open_agents[key] = mark_of(event)
     name = event.agent or event.operation
     if name and name not in trace.agents and len(trace.agents) < MAX_AGENTS:
         trace.agents.append(name)

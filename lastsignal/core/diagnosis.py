@@ -108,7 +108,7 @@ def outcome_of(trace: TraceState, fired: bool) -> Outcome:
             end is None or _later(fatal, end) or trace.end_status != "completed"
         ):
             return "failed"
-    if trace.open_agents:
+    if trace.runs:
         return "unfinished"
     if end is None:
         if trace.last_call_status in ("failed", "aborted"):
@@ -156,7 +156,8 @@ def explain(
 def explains(cause: Finding, symptom: Finding, rules: Mapping[str, Rule]) -> bool:
     """Whether one finding makes another its symptom: by rule, of the same thing, not after it."""
     rule = rules[cause.rule].text
-    if symptom.rule not in rule.explains or cause.first_seen > symptom.last_seen:
+    shown = max(symptom.last_seen, symptom.opened_at)
+    if symptom.rule not in rule.explains or cause.first_seen > shown:
         return False
     for name in ("operation", "agent", "model", "call_id"):
         mine, other = cause.group.get(name), symptom.group.get(name)

@@ -62,10 +62,11 @@ class Engine:
             event_type: (ACCOUNTS[event_type], steps)
             for event_type, steps in self.program.cells.items()
         }
-        self._call_detectors = [d for d in self.program.detectors if d.call_predicate is not None]
+        paired = [d for d in self.program.detectors if d.silence is not None and d.silence.pair]
+        self._call_detectors = [d for d in paired if d.silence and d.silence.pair == "call"]
+        self._run_detectors = [d for d in paired if d.silence and d.silence.pair == "run"]
         self._patience = min(
-            (d.silence.after for d in self._call_detectors if d.silence is not None),
-            default=NO_DEADLINE,
+            (d.silence.after for d in paired if d.silence is not None), default=NO_DEADLINE
         )
 
     # -- events ----------------------------------------------------------------------------
@@ -98,7 +99,11 @@ class Engine:
             step = steps[event.status]
             if step is not None:
                 step(event, trace)
-            if trace.open_calls and trace.deadline == NO_DEADLINE and patience < NO_DEADLINE:
+            if (
+                trace.deadline == NO_DEADLINE
+                and (trace.open_calls or trace.open_agents)
+                and patience < NO_DEADLINE
+            ):
                 trace.deadline = timestamp + patience
                 self._push(source, (trace.deadline, trace.trace_id, ""))
                 next_deadline = self._next_deadline(source)
@@ -128,7 +133,7 @@ class Engine:
         for trace_id in sorted(waiting):
             trace = self._trace(trace_id)
             if trace is not None:
-                self._judge_calls(trace, NO_DEADLINE)
+                self._judge_trace(trace, NO_DEADLINE)
         self._judge_ends(None if sources is None else set(names))
         return self._take_changed()
 
@@ -205,7 +210,10 @@ class Engine:
         """Keep what a window's answer says is worth keeping."""
         home = trace if detector.rule.within_trace else self.shared
         if signal is Signal.HEAL:
-            self._heal(home, key, group)
+            if not (detector.silence and detector.silence.pair and _still_waits(group, trace)):
+                self._heal(home, key, group)
+            if detector.silence is not None and group.times:
+                self._wait(event.source, home, key, group)
             return
         group.trace_id = event.trace_id
         if signal is Signal.OPEN:
@@ -217,15 +225,15 @@ class Engine:
             group.at_open = trace.progress()
         if group.is_open:
             self._changed[home.trace_id, key] = group
-        elif detector.silence is not None and group.times:
-            self._push(event.source, (group.times[0], home.trace_id, key))
+        if detector.silence is not None and group.times:
+            self._wait(event.source, home, key, group)
 
     def _settle(self, detector: Detector, answer: Answer, event: Event, trace: TraceState) -> None:
-        """Put an event to every group of a rule; it opens only what failed last."""
+        """Put an event to every group of a rule; the end of a run opens only what failed last."""
         for key, group in trace.groups.items():
             if group.rule == detector.rule.id:
                 signal = answer(group, event)
-                if signal is Signal.OPEN and not _is_latest(group, trace):
+                if detector.ends_trace and signal is Signal.OPEN and not _is_latest(group, trace):
                     continue
                 if signal:
                     self._signal(detector, key, group, signal, event, trace)
@@ -271,6 +279,12 @@ class Engine:
         heap = self._deadlines.get(source)
         return heap[0][0] if heap else NO_DEADLINE
 
+    def _wait(self, source: str, home: TraceState, key: str, group: Group) -> None:
+        """Look at a group when its deadline comes; one look is enough however often it moves."""
+        if not group.run:
+            group.run = 1
+            self._push(source, (group.times[0], home.trace_id, key))
+
     def _judge_until(self, source: str, clock: float) -> None:
         """Judge every wait whose time is over by this source's clock."""
         heap = self._deadlines.get(source)
@@ -282,7 +296,7 @@ class Engine:
             if key:
                 again = self._judge_group(trace, key, clock)
             else:
-                again = self._judge_calls(trace, clock)
+                again = self._judge_trace(trace, clock)
             if again < NO_DEADLINE:
                 self._push(source, (again, trace_id, key))
                 heap = self._deadlines[source]
@@ -290,46 +304,84 @@ class Engine:
     def _judge_group(self, trace: TraceState, key: str, clock: float) -> float:
         """Fire a silence whose deadline has passed; return when to look again."""
         group = trace.groups.get(key)
-        if group is None or not group.times or (group.is_open and not group.healed):
+        if group is None:
             return NO_DEADLINE
-        if group.times[0] >= clock:
+        if group.times and group.times[0] >= clock:
             return group.times[0]
+        group.run = 0
+        if not group.times or (group.is_open and not group.healed):
+            return NO_DEADLINE
         silence = self.program.by_rule[group.rule].silence
         at_end = clock == NO_DEADLINE
         if silence is None or (at_end and (not silence.at_end or trace.end is not None)):
             return NO_DEADLINE
-        started = group.marks[-1].timestamp
-        group.opened_at = trace.last_at if at_end else group.times[0]
-        group.value = max(0.0, group.opened_at - started)
-        group.note = TRACE_ENDS_HERE if at_end else None
-        group.healed = False
-        group.at_open = trace.progress()
+        until = trace.last_at if at_end else group.times[0]
+        group.value = max(0.0, until - group.marks[-1].timestamp)
         group.times = []
-        self._changed[trace.trace_id, key] = group
-        self.dirty.add(trace.trace_id)
+        self._open(trace, key, group, until, TRACE_ENDS_HERE if at_end else None)
         return NO_DEADLINE
 
-    def _judge_calls(self, trace: TraceState, clock: float) -> float:
-        """Fire for the open calls that have waited too long; return when to look again."""
-        at_end = clock == NO_DEADLINE
+    def _judge_trace(self, trace: TraceState, clock: float) -> float:
+        """Fire for open calls and runs that were silent too long; return when to look again."""
         trace.deadline = NO_DEADLINE
-        for call in _waiting(trace):
-            event = _event_of(call, trace)
-            for detector in self._call_detectors:
-                silence, watches = detector.silence, detector.call_predicate
-                assert silence is not None
-                assert watches is not None
-                due = call.timestamp + silence.after
-                if not at_end and due >= clock:
-                    if watches(event):
-                        trace.deadline = min(trace.deadline, due)
-                elif (silence.at_end or not at_end) and watches(event):
-                    call.reported = True
-                    self._fire_silence(detector, event, trace, None if at_end else due)
+        if trace.open_calls:
+            self._judge_calls(trace, clock)
+        if trace.runs:
+            self._judge_run(trace, clock)
         if trace.deadline < NO_DEADLINE:
             # never at once for one call after the other: a trace may hold a thousand of them
             trace.deadline = max(trace.deadline, clock + self._patience * LOOK_AGAIN)
         return trace.deadline
+
+    def _judge_calls(self, trace: TraceState, clock: float) -> None:
+        for call in _waiting(trace):
+            event = _event_of(call, trace)
+            for detector in self._call_detectors:
+                rule = detector.rule.id
+                if call.reported is not None and rule in call.reported:
+                    continue
+                if self._judge_wait(detector, event, trace, call.timestamp, clock):
+                    call.reported = [*(call.reported or ()), rule]
+
+    def _judge_run(self, trace: TraceState, clock: float) -> None:
+        event = _start_of(trace)
+        for detector in self._run_detectors:
+            group = trace.groups.get(detector.key(detector.values(event)))
+            if group is None or not group.is_open or group.healed:
+                self._judge_wait(detector, event, trace, trace.last_at, clock)
+
+    def _judge_wait(
+        self, detector: Detector, event: Event, trace: TraceState, since: float, clock: float
+    ) -> bool:
+        """Fire where the wait that began with `event` is over; True if it did."""
+        silence, watches = detector.silence, detector.watches
+        assert silence is not None
+        assert watches is not None
+        at_end, due = clock == NO_DEADLINE, since + silence.after
+        if (at_end and not silence.at_end) or not watches(event):
+            return False
+        if due >= clock:
+            trace.deadline = min(trace.deadline, due)
+            return False
+        until = trace.last_at if at_end else due
+        key = detector.key(detector.values(event))
+        group = trace.groups.get(key) or self._create(detector, key, event, trace)
+        group.add(mark_of(event, detector.facts(event)), detector.keep)
+        group.value = max(group.value or 0.0, until - since)
+        self._open(trace, key, group, until, TRACE_ENDS_HERE if at_end else None)
+        return True
+
+    def _open(
+        self, trace: TraceState, key: str, group: Group, time: float, note: str | None
+    ) -> None:
+        """Open a group, or open it again, by what did not come."""
+        group.note = note
+        group.healed = False
+        if not group.is_open:
+            group.opened_at = time
+            group.at_open = trace.progress()
+        self._changed[trace.trace_id, key] = group
+        self.dirty.add(trace.trace_id)
 
     def _judge_ends(self, sources: set[str] | None) -> None:
         """A trace that stops on a failed call, without any word of an end, ended by it."""
@@ -347,29 +399,7 @@ class Engine:
                     continue
                 if sources is not None and group.marks[-1].source not in sources:
                     continue
-                group.healed = False
-                if not group.is_open:
-                    group.opened_at = trace.last_at
-                    group.at_open = trace.progress()
-                group.note = TRACE_ENDS_HERE
-                self._changed[trace.trace_id, key] = group
-                self.dirty.add(trace.trace_id)
-
-    def _fire_silence(
-        self, detector: Detector, event: Event, trace: TraceState, due: float | None
-    ) -> None:
-        key = detector.key(detector.values(event))
-        group = trace.groups.get(key) or self._create(detector, key, event, trace)
-        group.add(mark_of(event, detector.facts(event)), detector.keep)
-        until = trace.last_at if due is None else due
-        group.value = max(group.value or 0.0, until - event.timestamp)
-        group.note = TRACE_ENDS_HERE if due is None else None
-        group.healed = False
-        if not group.is_open:
-            group.opened_at = until
-            group.at_open = trace.progress()
-        self._changed[trace.trace_id, key] = group
-        self.dirty.add(trace.trace_id)
+                self._open(trace, key, group, trace.last_at, TRACE_ENDS_HERE)
 
 
 class _Snapshot(msgspec.Struct):
@@ -399,12 +429,34 @@ def _waiting(trace: TraceState) -> Iterator[OpenCall]:
     """
     for first in list(trace.open_calls.values()):
         for call in [first, *(first.later or ())]:
-            if (
-                not call.implied
-                and not call.reported
-                and trace.model_order.get(call.agent or "", 0) <= call.order
-            ):
+            if not call.implied and trace.model_order.get(call.agent or "", 0) <= call.order:
                 yield call
+
+
+def _still_waits(group: Group, trace: TraceState) -> bool:
+    """Whether a call that the group reports is still open: another of its operation has ended."""
+    reported = {(mark.source, mark.offset) for mark in group.marks}
+    return any(
+        (call.source, call.offset) in reported
+        for first in trace.open_calls.values()
+        for call in [first, *(first.later or ())]
+    )
+
+
+def _start_of(trace: TraceState) -> Event:
+    """Return the event with which a run that has not ended began."""
+    mark = trace.open_agents[trace.root or ""]
+    return Event(
+        timestamp=mark.timestamp,
+        trace_id=trace.trace_id,
+        event_type="agent_start",
+        status="started",
+        agent=next(iter(trace.agents), None),
+        framework=trace.framework,
+        source=mark.source,
+        line=mark.line,
+        offset=mark.offset,
+    )
 
 
 def _event_of(call: OpenCall, trace: TraceState) -> Event:

@@ -53,8 +53,8 @@ class Detector:
     silence: SilenceWindow | None
     ends_trace: bool
     """Whether the end of a trace on a failed call is enough for it, however few had failed."""
-    call_predicate: Callable[[Event], bool] | None
-    """For `pair: call`: whether a call is watched at all."""
+    watches: Callable[[Event], bool] | None
+    """For `pair`: whether a call or a run is watched at all."""
     required: int
     """Bits in `TraceState.seen` of the fields without which it is not checked."""
     cells: frozenset[tuple[str, str]]
@@ -86,7 +86,7 @@ class Program:
     def _detector(self, rule: Rule, bit: int) -> Detector:
         window = rule.window
         silence = window if isinstance(window, SilenceWindow) else None
-        paired = silence is not None and silence.pair == "call"
+        paired = silence is not None and silence.pair is not None
         return Detector(
             rule=rule,
             bit=bit,
@@ -97,7 +97,7 @@ class Program:
             ),
             silence=silence,
             ends_trace=isinstance(window, StreakWindow) and window.or_before is not None,
-            call_predicate=compile_predicate(rule.where) if paired else None,
+            watches=compile_predicate(rule.where) if paired else None,
             required=self._bits(rule.required_fields()),
             cells=frozenset(
                 (event_type, status)

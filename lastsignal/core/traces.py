@@ -34,8 +34,8 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """The trace's event count at the start: tells what came later."""
     implied: bool = False
     """Opened by a retry: its end may carry no record, so its silence proves nothing."""
-    reported: bool = False
-    """Its silence has been told."""
+    reported: list[str] | None = None
+    """The rules that have told of its silence."""
     later: list[OpenCall] | None = None
     """Calls of the same operation that started while this one was open and carry no id either."""
 
@@ -66,6 +66,8 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     """When its open calls are to be judged next."""
     open_calls: dict[str, OpenCall] = {}
     open_agents: dict[str, Mark] = {}
+    root: str | None = None
+    """Among the open agents, the one that began while no other ran: the run itself."""
     last_arguments: dict[str, str] = {}
     """Of each operation's latest call: what a retry without arguments of its own repeats."""
     model_order: dict[str, int] = {}
@@ -83,6 +85,11 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     timeline: list[Mark] = []
     evicted: int = 0
     """Groups and open calls given up for their number."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has begun, and said nothing of an end."""
+        return self.root is not None and self.root in self.open_agents
 
     def progress(self) -> Progress:
         """Return how far the trace has come."""

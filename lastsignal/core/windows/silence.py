@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from lastsignal.core.conditions import Complaint, Condition, parse_condition
+from lastsignal.core.conditions import ALWAYS, Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
@@ -32,13 +32,16 @@ CALL_ENDS = parse_condition(
 class SilenceWindow(Window, frozen=True, tag="silence"):
     """Fires when `until` does not follow a match of `where` within `after`.
 
-    With `pair: call` the end is that of the very call (by call id, or by operation in order), and
-    `until` is not needed. With neither, each match is a heartbeat that must be followed by another.
+    With `pair: call` the end is that of the very call (by call id, or by operation in order), with
+    `pair: run` anything at all that a begun run records; `until` is not needed then. With neither,
+    each match is a heartbeat that must be followed by another.
     """
 
     after: Duration
-    pair: Literal["call"] | None = None
+    pair: Literal["call", "run"] | None = None
     until: dict[str, Any] | None = None
+    overdue_at: dict[str, Any] | None = None
+    """What makes the wait too long at once, whatever its length: the end of the whole run, say."""
     at_end: bool = True
     """Judge what is still open where a finite trace ends, however short the wait was."""
 
@@ -46,22 +49,35 @@ class SilenceWindow(Window, frozen=True, tag="silence"):
         """Listen to what starts the wait, and to what ends it."""
         if self.pair == "call":  # the call table knows what waits; only the late end is news
             return [Tap(CALL_ENDS, self._disarm, creates=False)]
+        if self.pair == "run":  # any sign of life
+            return [Tap(ALWAYS, self._disarm, creates=False)]
         taps = [Tap(where, self._arm)]
         if self.until is not None:
             taps.append(Tap(condition_of(self.until), self._disarm, creates=False))
+        if self.overdue_at is not None:
+            taps.append(
+                Tap(condition_of(self.overdue_at), self._expire, creates=False, every_group=True)
+            )
         return taps
 
     def check(self, complain: Complaint) -> None:
         """An end is either that of the call or named."""
         check_positive(complain, "after", self.after, 0.001)
-        if self.until is not None:
-            parse_condition(self.until, "window.until", complain)
-            if self.pair is not None:
-                complain(
-                    "window.until",
-                    "`until` and `pair` both say what ends the wait",
-                    "keep one of them",
-                )
+        for name, raw in (("until", self.until), ("overdue_at", self.overdue_at)):
+            if raw is not None:
+                parse_condition(raw, f"window.{name}", complain)
+                if self.pair is not None:
+                    complain(
+                        f"window.{name}",
+                        f"`{name}` and `pair` both say what ends the wait",
+                        "keep one of them",
+                    )
+        if self.overdue_at is not None and "trace_id" not in self.group_by:
+            complain(
+                "window.overdue_at",
+                "`overdue_at` speaks of one trace, the groups span traces",
+                "add trace_id to group_by",
+            )
 
     @property
     def heartbeat(self) -> bool:
@@ -69,18 +85,27 @@ class SilenceWindow(Window, frozen=True, tag="silence"):
         return self.pair is None and self.until is None
 
     def _arm(self, group: Group, event: Event) -> Signal:
-        """`times` holds the deadline; the mark is what was started last."""
-        if group.is_open:
-            group.healed = True
+        """`times` holds the deadline; the last mark is what was started last."""
+        if group.is_open and not group.healed:
+            if not self.heartbeat:
+                return Signal.QUIET
             group.times = [event.timestamp + self.after]
-            return Signal.HEAL if self.heartbeat else Signal.QUIET
-        if not group.times or self.heartbeat:
-            group.times = [event.timestamp + self.after]
+            return Signal.HEAL
+        if group.times and not self.heartbeat:
+            return Signal.QUIET
+        group.times = [event.timestamp + self.after]
+        if not group.is_open:
             group.marks = []
             group.count = 0
-            return Signal.NOTE
-        return Signal.QUIET
+        return Signal.NOTE
 
     def _disarm(self, group: Group, event: Event) -> Signal:
         group.times = []
         return Signal.HEAL
+
+    def _expire(self, group: Group, event: Event) -> Signal:
+        if not group.times:
+            return Signal.QUIET
+        group.value = max(0.0, event.timestamp - group.marks[-1].timestamp)
+        group.times = []
+        return Signal.OPEN
