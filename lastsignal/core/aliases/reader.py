@@ -27,9 +27,6 @@ Record = tuple[bytes, int, int]
 UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
 
-_BEFORE_ALL_TIMES = float("-inf")
-"""Where events stand that came before the source showed a time: they take the first one, if any."""
-
 _DEFAULT_STATUS: dict[str, Status] = {
     "agent_start": "started",
     "tool_call": "started",
@@ -65,6 +62,8 @@ class Reader:
         self._decoders: dict[str, Decoder] = {}
         self._held: list[tuple[float, int, int, Event]] = []
         self._arrivals = 0
+        self._untimed: list[Event] = []
+        """Held from before the source showed a time: they take the first one, if any comes."""
 
     def read(self, records: Iterable[Record]) -> list[Event]:
         """Return the events that these records complete, in order of time."""
@@ -102,7 +101,7 @@ class Reader:
                     judge(event)
             if self._disorder:
                 self._hold(decoded)
-                decoded = self._release(clock - self._disorder) if clock else []
+                decoded = self._release(clock - self._disorder)
             events += decoded
         self.clock = clock
         self.records += seen
@@ -151,17 +150,20 @@ class Reader:
 
     def _hold(self, events: list[Event]) -> None:
         for event in events:
+            if event.timestamp_source == "ingest":
+                self._untimed.append(event)
+                continue
             self._arrivals += 1
-            time = event.timestamp if event.timestamp_source != "ingest" else _BEFORE_ALL_TIMES
-            heapq.heappush(self._held, (time, event.sequence or 0, self._arrivals, event))
+            heapq.heappush(
+                self._held, (event.timestamp, event.sequence or 0, self._arrivals, event)
+            )
 
     def _release(self, watermark: float) -> list[Event]:
-        held = self._held
         released: list[Event] = []
-        while held and held[0][0] == _BEFORE_ALL_TIMES:
-            released.append(heapq.heappop(held)[3])
-        if released and held:
-            for event in released:
+        held = self._held
+        if self._untimed and (watermark == float("inf") or (held and held[0][0] <= watermark)):
+            released, self._untimed = self._untimed, []
+            for event in released if held else ():
                 event.timestamp, event.timestamp_source = held[0][0], "inherited"
         while held and held[0][0] <= watermark:
             released.append(heapq.heappop(held)[3])
