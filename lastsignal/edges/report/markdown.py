@@ -1,0 +1,183 @@
+"""markdown: for a comment on a pull request or an incident ticket; fits into GitHub's limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lastsignal.core.diagnosis import Diagnosis
+from lastsignal.core.findings import Evidence, Finding
+from lastsignal.core.report import Report
+from lastsignal.edges.report import phrases
+from lastsignal.edges.report.options import Options
+from lastsignal.edges.report.visible import shorten, visible
+
+MAX_CHARACTERS = 60_000  # GitHub refuses a comment of more than 65,536
+MAX_EVIDENCE = 5
+MAX_FINDINGS = 5
+MAX_MOMENTS = 10
+MAX_LINES = 10
+
+_LONG, _SHORT = 1000, 160  # characters of prose, and of an excerpt or a moment
+_SPECIAL = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
+_LINKS = re.compile(r"(?i)(?<=\bwww)(?=\.)|(?=://)")
+_MENTIONS = re.compile(r"(?<=@)(?=\w)|(?<=[#!&])(?=\d)")
+_INVISIBLE = "\u200b"  # no escape stops a mention, which hosts look for after rendering
+
+
+def render(report: Report, options: Options) -> str:
+    """Return the report as GitHub-flavoured Markdown."""
+    troubled = [trace for trace in report.traces if phrases.is_troubled(trace)]
+    healthy = [trace for trace in report.traces if not phrases.is_troubled(trace)]
+    closing = "\n".join([*_healthy(healthy), *_inputs(report)])
+    text = f"## {_verdict(report)}\n"
+    for number, trace in enumerate(troubled):
+        block = "\n".join(_block(trace))
+        if len(text) + len(block) + len(closing) > MAX_CHARACTERS:
+            text += f"\n…{phrases.more(len(troubled) - number)} in trouble\n"
+            break
+        text += f"\n{block}\n"
+    return f"{text}\n{closing}\n"
+
+
+def escape(text: str, most: int = _LONG) -> str:
+    """Return text that renders as itself: no markup, no HTML, no link, no mention."""
+    escaped = _SPECIAL.sub(r"\\\g<0>", shorten(visible(text), most))
+    return _MENTIONS.sub(_INVISIBLE, _LINKS.sub(r"\\", escaped))
+
+
+def code(text: str, most: int = _LONG) -> str:
+    """Return a code span of the text, whatever backticks it holds."""
+    shown = shorten(visible(text), most)
+    if not shown:
+        return ""
+    longest = max(map(len, re.findall("`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    padding = " " if longest else ""
+    return f"{fence}{padding}{shown}{padding}{fence}"
+
+
+def _verdict(report: Report) -> str:
+    if not report.traces:
+        return "No traces found" if report.inputs else "Nothing was read"
+    found = phrases.severities(report.findings()) or "none"
+    count = phrases.count(len(report.traces), "trace")
+    return f"{count}: {phrases.outcomes(report.traces)} · findings: {found}"
+
+
+def _block(trace: Diagnosis) -> list[str]:
+    after = f" after {phrases.took(trace)}" if phrases.took(trace) else ""
+    word = f"{phrases.SYMBOLS[trace.outcome]} {trace.outcome.capitalize()}"
+    home = phrases.home_of(trace) if trace.cause and trace.cause.evidence else None
+    lines = [f"### {word}{after}: {escape(phrases.cause_title(trace))}", "", _identity(trace), ""]
+    if trace.cause is not None:
+        lines += _cause(trace.cause)
+    lines += _listed("Led to", trace.symptoms, home)
+    lines += _cost(trace)
+    if trace.cause is not None:
+        lines += [f"**Remedy.** {escape(trace.cause.remedy)}", ""]
+    lines += _listed("Also", trace.other, home)
+    lines += _unchecked([trace])
+    return lines + _timeline(trace, home)
+
+
+def _identity(trace: Diagnosis) -> str:
+    started = phrases.show_time(trace.started_at)
+    details = [escape(one) for one in phrases.who(trace)] + ([started] if started else [])
+    return " · ".join([f"Trace {code(phrases.identifier(trace.trace_id))}", *details])
+
+
+def _cause(cause: Finding) -> list[str]:
+    said = [phrases.summary_of(cause), cause.cause]
+    seen = f", seen {phrases.count(cause.count, 'time')}" if cause.count > 1 else ""
+    rule = code(phrases.identifier(cause.rule))
+    prose = " ".join(escape(text) for text in dict.fromkeys(said) if text)
+    first, _, last = phrases.abridged(cause.evidence, MAX_EVIDENCE)
+    hidden = cause.count - len(first) - len(last)
+    rows = [_evidence(one) for one in first]
+    rows += [f"- … {phrases.more(hidden)}"] if hidden > 0 else []
+    rows += [_evidence(one) for one in last]
+    lines = [f"**Cause.** {prose} ({rule}, {cause.severity}{seen})", ""]
+    return lines + (["**Evidence**", "", *rows, ""] if rows else [])
+
+
+def _evidence(one: Evidence) -> str:
+    place = code(f"{phrases.path(one.source)}:{one.line}")
+    return f"- {place} {code(phrases.excerpt(one, _SHORT))}".rstrip()
+
+
+def _listed(label: str, findings: Sequence[Finding], home: str | None) -> list[str]:
+    if not findings:
+        return []
+    lines = [f"**{label}**", ""]
+    for finding in findings[:MAX_FINDINGS]:
+        summary = phrases.summary_of(finding)
+        said = f": {escape(summary, _SHORT * 2)}" if summary else ""
+        healed = ", healed" if finding.healed else ""
+        places = escape(phrases.places(finding.evidence, home, most=3))
+        lines.append(
+            f"- **{escape(phrases.title(finding.title))}** ({finding.severity}{healed}){said}"
+            + (f" ({places})" if places else "")
+        )
+    if len(findings) > MAX_FINDINGS:
+        lines.append(f"- … {phrases.more(len(findings) - MAX_FINDINGS)}")
+    return [*lines, ""]
+
+
+def _cost(trace: Diagnosis) -> list[str]:
+    total, lost = phrases.spent(trace), phrases.wasted(trace.wasted)
+    if not total:
+        return []
+    after = f"; of which after the cause had shown: {' · '.join(lost)}" if lost else ""
+    return [f"**Cost.** {' · '.join(total)}{after}".replace("$", r"\$"), ""]
+
+
+def _unchecked(traces: Sequence[Diagnosis]) -> list[str]:
+    rules = phrases.unchecked(traces)
+    return [f"**Unchecked.** {escape(rules)}.", ""] if rules else []
+
+
+def _timeline(trace: Diagnosis, home: str | None) -> list[str]:
+    first, hidden, last = phrases.abridged(trace.timeline, MAX_MOMENTS)
+    rows = []
+    for moment in first + last:
+        place = phrases.places([moment.at], home)
+        clock = phrases.clock(trace, moment)
+        when = f"{clock}, {escape(place, _SHORT)}" if clock else escape(place, _SHORT)
+        rows.append(f"- {when}: {escape(phrases.happening(moment), _SHORT)}")
+    if hidden:
+        rows.insert(len(first), f"- … {phrases.more(hidden)}")
+    if not rows:
+        return []
+    return ["<details><summary>Timeline</summary>", "", *rows, "", "</details>", ""]
+
+
+def _healthy(traces: Sequence[Diagnosis]) -> list[str]:
+    if not traces:
+        return []
+    if len(traces) > MAX_LINES:
+        count = phrases.count(len(traces), "healthy trace")
+        return [f"✓ {count}: {phrases.outcomes(traces)}.", "", *_unchecked(traces)]
+    lines = []
+    for trace in traces:
+        notes = dict.fromkeys(phrases.title(finding.title) for finding in trace.findings())
+        details = [f"noted: {', '.join(notes)}"] if notes else []
+        told = " · ".join(escape(one, _SHORT) for one in [*phrases.spent(trace), *details])
+        name = code(phrases.identifier(trace.trace_id))
+        lines.append(f"- {phrases.SYMBOLS[trace.outcome]} {trace.outcome} {name} {told}".rstrip())
+    return [*lines, "", *_unchecked(traces)]
+
+
+def _inputs(report: Report) -> list[str]:
+    inputs = phrases.unread(report)
+    lines = []
+    for one in inputs[:MAX_LINES]:
+        advice = one.advice or "no event could be read from it"
+        lines.append(f"- ⚠ {code(phrases.path(one.source))}: {escape(advice, _SHORT * 2)}")
+    if len(inputs) > MAX_LINES:
+        lines.append(f"- … {phrases.more(len(inputs) - MAX_LINES)} that gave no event")
+    if lines:
+        lines.append("")
+    if report.evicted_traces:
+        lines += [phrases.evicted(report), ""]
+    return [*lines, f"Read: {' · '.join(escape(one) for one in phrases.reading(report))}"]

@@ -1,0 +1,282 @@
+"""The words that the formats for people share: how a run ended, what it cost, what happened when.
+
+Everything returned here may hold text out of traces; it is `visible`, and each format escapes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from math import isfinite
+from typing import TypeVar
+
+from lastsignal.core.diagnosis import Diagnosis, Moment, Outcome
+from lastsignal.core.durations import show_duration
+from lastsignal.core.findings import Evidence, Finding
+from lastsignal.core.groups import Progress
+from lastsignal.core.report import InputSummary, Report
+from lastsignal.core.rules import SEVERITIES
+from lastsignal.edges.report.visible import escaped, focused, shorten, visible
+
+T = TypeVar("T")
+
+SYMBOLS: dict[Outcome, str] = {
+    "failed": "✗",
+    "aborted": "■",
+    "unfinished": "◌",
+    "recovered": "↻",
+    "succeeded": "✓",
+}
+"""In the order in which outcomes are told: the worst first."""
+
+NOT_CLEAN = "the records carry too little to tell, and not checked is not clean"
+
+MAX_FORMATS = 12
+
+_ID = 64  # cells of an identifier: a UUID or a 32-digit trace id is never cut
+_TITLE = 120
+_PATH = 300
+_SENTENCE = 300
+_PARAGRAPH = 900
+_UNEXPLAINED: dict[Outcome, str] = {
+    "failed": "no rule explains why",
+    "aborted": "no rule explains why",
+    "unfinished": "its records stop before its end",
+    "recovered": "no rule names a cause",
+    "succeeded": "no rule names a cause",
+}
+
+
+def is_troubled(trace: Diagnosis) -> bool:
+    """Whether a reader must look at the trace; trouble that healed is only mentioned."""
+    if trace.outcome not in ("succeeded", "recovered"):
+        return True
+    return any(finding.severity != "info" for finding in trace.findings())
+
+
+def cause_title(trace: Diagnosis) -> str:
+    """Return what a trace died of, in a few words."""
+    if trace.cause is not None:
+        return title(trace.cause.title)
+    return _UNEXPLAINED[trace.outcome]
+
+
+def identifier(text: str) -> str:
+    """Return a trace id, an agent's or an operation's name, as long as it is sane."""
+    return shorten(visible(text), _ID) or "(empty)"
+
+
+def paragraph(text: str) -> str:
+    """Return prose on one line."""
+    return shorten(visible(text), _PARAGRAPH)
+
+
+def path(source: str) -> str:
+    """Return where an input is: to be copied, so never cut while it is sane."""
+    return shorten(escaped(source), _PATH)
+
+
+def excerpt(one: Evidence, cells: int) -> str:
+    """Return a record's text on one line, cut around what matters in it."""
+    return focused(visible(one.excerpt), cells, visible(one.focus))
+
+
+def title(text: str) -> str:
+    """Return a finding's title."""
+    return shorten(visible(text), _TITLE)
+
+
+def summary_of(finding: Finding) -> str:
+    """Return what a finding says beyond its title; empty where that is nothing."""
+    summary, known = visible(finding.summary), title(finding.title)
+    if summary.startswith(known):
+        summary = summary.removeprefix(known).lstrip(" :,;-")
+    return shorten(summary, _SENTENCE)
+
+
+def home_of(trace: Diagnosis) -> str | None:
+    """Return the source that a trace is mostly told from: there a line number says enough."""
+    marks = list(trace.cause.evidence) if trace.cause else []
+    return next((one.source for one in [*marks, *(one.at for one in trace.timeline)]), None)
+
+
+def who(trace: Diagnosis, most: int = 3) -> list[str]:
+    """Return the agents and the framework, each as a phrase."""
+    names = [identifier(name) for name in trace.agents[:most]]
+    hidden = len(trace.agents) - len(names)
+    if hidden:
+        names.append(f"{hidden} more")
+    listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+    agents = [f"agent{'s' if len(names) > 1 else ''} {listed}"] if names else []
+    return agents + ([identifier(trace.framework)] if trace.framework else [])
+
+
+def show_time(seconds: float | None) -> str | None:
+    """Return a moment as UTC, None where there is none that a calendar holds."""
+    if seconds is None or not isfinite(seconds):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """Return `1 trace`, `1,200 traces`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def more(number: int) -> str:
+    """Return what stands for entries left out."""
+    return f"and {number:,} more"
+
+
+def money(dollars: float) -> str:
+    """Return dollars; below one of them as finely as it takes to see something."""
+    if dollars >= 1 or not dollars:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "<$0.0001"
+
+
+def spent(trace: Diagnosis) -> list[str]:
+    """Return what a run took, each part as a phrase; what is not known is left out."""
+    parts = []
+    if took(trace):
+        parts.append(took(trace))
+    if trace.calls:
+        failed = f", {trace.failures:,} failed" if trace.failures else ""
+        parts.append(count(trace.calls, "call") + failed)
+    tokens = trace.input_tokens + trace.output_tokens
+    if tokens:
+        parts.append(count(tokens, "token"))
+    if trace.cost_usd > 0:
+        parts.append(money(trace.cost_usd))
+    return parts
+
+
+def wasted(progress: Progress | None) -> list[str]:
+    """Return what went on being spent after the cause had shown."""
+    if progress is None:
+        return []
+    parts = []
+    if progress.calls > 0:
+        parts.append(count(progress.calls, "call"))
+    if progress.tokens > 0:
+        parts.append(count(progress.tokens, "token"))
+    if progress.cost_usd > 0:
+        parts.append(money(progress.cost_usd))
+    return parts
+
+
+def happening(moment: Moment) -> str:
+    """Return what happened at a turning point."""
+    name = identifier(moment.operation) if moment.operation else ""
+    kind = moment.at.event_type
+    if kind in ("agent_start", "agent_end"):
+        agent = name or (identifier(moment.agent) if moment.agent else "")
+        verb = "starts" if kind == "agent_start" else f"ends, {identifier(moment.status)}"
+        phrase = f"agent {agent} {verb}" if agent else f"run {verb}"
+    elif kind == "process_error":
+        phrase = f"{name} crashes" if name else "the run crashes"
+    elif kind == "retry":
+        attempt = f", attempt {moment.attempt}" if moment.attempt is not None else ""
+        phrase = f"{name or 'a call'} is tried again{attempt}"
+    else:
+        what = name or identifier(kind).replace("_", " ")
+        phrase = f"{what} {identifier(moment.status)}"
+    error = moment.error_message or moment.error_class
+    return f"{phrase}: {shorten(visible(error), _SENTENCE)}" if error else phrase
+
+
+def took(trace: Diagnosis) -> str:
+    """Return how long a run took; empty where nobody knows."""
+    seconds = trace.duration_seconds
+    return show_duration(seconds) if seconds is not None and isfinite(seconds) else ""
+
+
+def clock(trace: Diagnosis, moment: Moment) -> str:
+    """Return when something happened, from the start of the run; empty without times."""
+    if trace.started_at is None or not isfinite(moment.at.timestamp - trace.started_at):
+        return ""
+    return f"+{show_duration(max(0.0, moment.at.timestamp - trace.started_at))}"
+
+
+def places(evidence: Sequence[Evidence], home: str | None = None, most: int = 4) -> str:
+    """Return where a finding shows: `lines 4, 9` of the home source, `a.jsonl:4` elsewhere."""
+    shown = evidence[:most]
+    parts: list[str] = []
+    last = home
+    for one in shown:
+        parts.append(str(one.line) if one.source == last else f"{path(one.source)}:{one.line}")
+        last = one.source
+    if shown and shown[0].source == home:
+        parts[0] = f"{'line' if len(evidence) == 1 else 'lines'} {parts[0]}"
+    hidden = len(evidence) - len(shown)
+    return ", ".join(parts) + (f" {more(hidden)}" if hidden else "")
+
+
+def abridged(entries: Sequence[T], most: int) -> tuple[list[T], int, list[T]]:
+    """Return the first entries, how many are left out, and the last ones, `most` in all."""
+    if len(entries) <= most:
+        return list(entries), 0, []
+    first = (most + 1) // 2
+    return list(entries[:first]), len(entries) - most, list(entries[len(entries) - most + first :])
+
+
+def outcomes(traces: Iterable[Diagnosis]) -> str:
+    """Return `1 failed, 2 succeeded`."""
+    tally = Counter(trace.outcome for trace in traces)
+    return ", ".join(f"{tally[outcome]:,} {outcome}" for outcome in SYMBOLS if tally[outcome])
+
+
+def severities(findings: Iterable[Finding]) -> str:
+    """Return `1 critical, 2 warning`."""
+    tally = Counter(finding.severity for finding in findings)
+    return ", ".join(f"{tally[one]:,} {one}" for one in reversed(SEVERITIES) if tally[one])
+
+
+def unread(report: Report) -> list[InputSummary]:
+    """Return the inputs that gave no event."""
+    return [one for one in report.inputs if not one.events]
+
+
+def unchecked(traces: Sequence[Diagnosis], most: int = 6) -> str:
+    """Return which rules could not be checked, and what that means; empty where all could."""
+    tally = Counter(rule for trace in traces for rule in trace.not_checked)
+    if not tally:
+        return ""
+    named = []
+    for rule, number in tally.most_common(most):
+        where = f" ({count(number, 'trace')})" if len(traces) > 1 else ""
+        named.append(identifier(rule) + where)
+    hidden = len(tally) - len(named)
+    return f"{', '.join(named)}{f' {more(hidden)}' if hidden else ''}: {NOT_CLEAN}"
+
+
+def evicted(report: Report) -> str:
+    """Return what is to be said of traces that were given up."""
+    lost = count(report.evicted_traces, "trace")
+    return f"{lost} given up for their number: their findings are incomplete"
+
+
+def reading(report: Report) -> list[str]:
+    """Return what was read and what was not, each part as a phrase."""
+    parts = [
+        count(len(report.inputs), "input"),
+        count(sum(one.records for one in report.inputs), "record"),
+        count(report.events(), "event"),
+    ]
+    formats = dict.fromkeys(name for one in report.inputs for name in one.format)
+    if formats:
+        named = ", ".join(identifier(name) for name in list(formats)[:MAX_FORMATS])
+        hidden = len(formats) - MAX_FORMATS
+        parts.append(f"{named} {more(hidden)}" if hidden > 0 else named)
+    skipped: Counter[str] = Counter()
+    for one in report.inputs:
+        skipped.update(one.skipped)
+    total = skipped.total()
+    if total:
+        reasons = ", ".join(f"{n:,} {identifier(why)}" for why, n in skipped.most_common(6) if n)
+        parts.append(f"{total:,} skipped ({reasons}{', …' if len(skipped) > 6 else ''})")
+    return parts

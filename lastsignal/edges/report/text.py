@@ -1,0 +1,92 @@
+"""Text for a terminal: runs in trouble in full, the others in a line each, then what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from lastsignal.core.diagnosis import Diagnosis
+from lastsignal.core.report import Report
+from lastsignal.edges.report import phrases
+from lastsignal.edges.report.options import Options
+from lastsignal.edges.report.page import Page
+from lastsignal.edges.report.text_trace import write_block, write_headline, write_line
+
+MAX_BLOCKS = 20
+MAX_HEADLINES = 30
+MAX_LINES = 10
+MAX_UNREAD = 10
+
+
+def render(report: Report, options: Options) -> str:
+    """Return the report as a person at a terminal reads it."""
+    page = Page(options)
+    troubled = [trace for trace in report.traces if phrases.is_troubled(trace)]
+    healthy = [trace for trace in report.traces if not phrases.is_troubled(trace)]
+    _write_troubled(page, troubled)
+    _write_healthy(page, healthy)
+    _write_unread(page, report)
+    _write_summary(page, report)
+    return page.text()
+
+
+def _write_troubled(page: Page, traces: Sequence[Diagnosis]) -> None:
+    for trace in traces[:MAX_BLOCKS]:
+        write_block(page, trace)
+        page.blank()
+    brief = traces[MAX_BLOCKS : MAX_BLOCKS + MAX_HEADLINES]
+    for trace in brief:
+        write_headline(page, trace)
+    hidden = len(traces) - MAX_BLOCKS - len(brief)
+    if hidden > 0:
+        page.line(Text(f"… {phrases.more(hidden)}; the json and ndjson formats hold all", "dim"))
+    if brief:
+        page.blank()
+
+
+def _write_healthy(page: Page, traces: Sequence[Diagnosis]) -> None:
+    if not traces:
+        return
+    if len(traces) > MAX_LINES:
+        page.line(
+            Text(f"✓ {phrases.count(len(traces), 'healthy trace')}", "bold green"),
+            f": {phrases.outcomes(traces)}",
+        )
+    else:
+        widest = max(cell_len(phrases.identifier(trace.trace_id)) for trace in traces)
+        for trace in traces:
+            write_line(page, trace, widest)
+    unchecked = phrases.unchecked(traces)
+    if unchecked:
+        page.flow(Text(f"Unchecked: {unchecked}", "dim"))
+    page.blank()
+
+
+def _write_unread(page: Page, report: Report) -> None:
+    inputs = phrases.unread(report)
+    for one in inputs[:MAX_UNREAD]:
+        advice = phrases.paragraph(one.advice) if one.advice else "no event could be read from it"
+        page.flow(
+            Text.assemble(("! ", "bold yellow"), (phrases.path(one.source), "bold"), f": {advice}"),
+            0,
+        )
+    if len(inputs) > MAX_UNREAD:
+        page.line(Text(f"… {phrases.more(len(inputs) - MAX_UNREAD)} that gave no event", "dim"))
+    if inputs:
+        page.blank()
+
+
+def _write_summary(page: Page, report: Report) -> None:
+    page.rule()
+    verdict = Text("No traces found" if report.inputs else "Nothing was read", "bold")
+    if report.traces:
+        count = phrases.count(len(report.traces), "trace")
+        verdict = Text.assemble((f"{count}: {phrases.outcomes(report.traces)}", "bold"))
+        found = phrases.severities(report.findings())
+        verdict.append(f" · findings: {found}" if found else " · no findings")
+    page.flow(verdict, 0)
+    page.flow(Text(" · ".join(phrases.reading(report)), "dim"), 0)
+    if report.evicted_traces:
+        page.flow(Text(f"! {phrases.evicted(report)}", "yellow"), 0)

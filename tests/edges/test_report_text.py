@@ -1,0 +1,303 @@
+"""text: what an on-call engineer reads; nothing out of a trace may break it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import ModuleType
+
+import pytest
+from rich.cells import cell_len
+
+from lastsignal.core.report import Report
+from lastsignal.edges.report import FORMATS, Options, render, wants_color
+from lastsignal.errors import UsageError
+
+CODES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def text(report: Report, width: int = 100, *, color: bool = False) -> str:
+    return render(report, "text", Options(width=width, color=color))
+
+
+def lines(report: Report, width: int = 100) -> list[str]:
+    return text(report, width).splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", ["demo", "busy"])
+def test_the_text_is_the_one_that_was_looked_at(
+    samples: ModuleType, golden: Callable[[str, str], None], name: str, width: int
+) -> None:
+    golden(f"{name}_{width}.txt", text(getattr(samples, name)(), width))
+
+
+def test_a_failed_run_reads_from_its_headline_to_its_remedy(samples: ModuleType) -> None:
+    found = text(samples.demo(), 120)
+    told = [
+        "✗ FAILED after 3.7 s: Provider quota exhausted",
+        "trace ls_demo_881 · agent researcher · native · 2024-10-31 22:05:00 UTC",
+        "web_search was rate-limited 2 times in a row",
+        "its quota for this key",
+        "rule rate_limit_exhausted · critical · seen 2 times",
+        "examples/sample_failure_trace.jsonl:3  …",
+        "examples/sample_failure_trace.jsonl:5  …",
+        "Retry storm: web_search was tried again 0.6 s after it had been refused. (line 4)",
+        "Run crashed: RateLimitExhaustionError: Exceeded provider quota (line 6)",
+        "> +1.8 s  line 3  web_search failed: HTTP 429 Too Many Requests",
+        "3.7 s · 2 calls, 2 failed · 2,052 tokens · $0.0213",
+        "of which after the cause had shown: 640 tokens · $0.0061",
+        "Check the provider's quota and raise it",
+        "budget_gate, context_overflow, model_call_timeout: the records carry too little to tell",
+        "1 trace: 1 failed · findings: 2 critical, 1 warning",
+        "1 input · 6 records · 6 events · native",
+    ]
+    places = [found.index(part) for part in told]
+
+    assert places == sorted(places)
+    assert "not checked is not clean" in " ".join(found.split())
+
+
+def test_a_long_record_is_cut_around_what_matters(samples: ModuleType) -> None:
+    excerpts = [line for line in lines(samples.demo(), 80) if line.strip().startswith(":")]
+
+    assert len(excerpts) == 2
+    assert all('"error_message":"HTTP 429 Too Many Requests"' in line for line in excerpts)
+
+
+@pytest.mark.parametrize("width", [10, 60, 80, 120])
+@pytest.mark.parametrize("name", ["demo", "busy", "hostile"])
+def test_no_line_is_wider_than_the_terminal_except_a_path_to_copy(
+    samples: ModuleType, name: str, width: int
+) -> None:
+    for line in lines(getattr(samples, name)(), width):
+        path = line.removeprefix("  Evidence").strip()
+        is_path = path.endswith(".jsonl") or path.startswith("bad\\x0aid")
+        assert cell_len(line) <= max(width, 60) or is_path, line
+
+
+def test_wide_characters_count_as_the_two_columns_they_take(samples: ModuleType) -> None:
+    mark = samples.evidence(
+        3, 1.0, source="トレース.jsonl", excerpt="検索に失敗しました" * 30, focus=""
+    )
+    trace = samples.trace(
+        trace_id="検索🔍" * 30, agents=["調査員"], cause=samples.finding(evidence=[mark])
+    )
+
+    assert all(cell_len(line) <= 80 for line in lines(samples.report(trace), 80))
+
+
+def test_no_line_ends_in_spaces(samples: ModuleType) -> None:
+    assert not [line for line in lines(samples.busy()) if line != line.rstrip()]
+
+
+def test_without_colour_there_is_no_code_whatever_the_environment_wants(
+    samples: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = text(samples.busy(), 90)
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("COLUMNS", "33")
+    monkeypatch.setenv("TERM", "dumb")
+
+    assert text(samples.busy(), 90) == plain
+    assert "\x1b" not in plain
+
+
+def test_colour_adds_codes_and_changes_nothing_else(
+    samples: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")  # already judged by the caller, with `wants_color`
+    coloured = text(samples.busy(), 90, color=True)
+
+    assert "\x1b[1;31m✗ FAILED" in coloured
+    assert CODES.sub("", coloured) == text(samples.busy(), 90)
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_terminal", "wanted"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": "xterm-256color"}, True, True),
+    ],
+)
+def test_colour_is_for_terminals_that_nobody_told_otherwise(
+    environ: Mapping[str, str], is_terminal: bool, wanted: bool
+) -> None:
+    assert wants_color(environ, is_terminal) is wanted
+
+
+def test_hostile_text_shows_its_control_characters_and_is_never_markup(
+    samples: ModuleType,
+) -> None:
+    for color in (False, True):
+        found = text(samples.hostile(), color=color)
+        codes = set(CODES.findall(found))
+        bare = CODES.sub("", found)
+
+        assert r"\x1b[31mred\x1b[0m [bold red]markup[/]" in bare
+        assert ":smile:" in bare
+        assert r"\x9b2J \u202egnp" in " ".join(bare.split())
+        assert not re.search(r"[^\n -~\u00a0-\u2027\u202f-\ud7ff\ue000-\U0010ffff]", bare)
+        assert bool(codes) is color
+        assert len(bare) < 10_000
+
+
+def test_a_failure_that_no_rule_explains_says_so(samples: ModuleType) -> None:
+    trace = samples.trace(cause=None, symptoms=[], wasted=None)
+    found = text(samples.report(trace))
+
+    assert "✗ FAILED after 3.7 s: no rule explains why" in found
+    assert "Cause" not in found
+    assert "Remedy" not in found
+    assert "  Timeline   examples/sample_failure_trace.jsonl\n" in found
+
+
+def test_a_run_without_times_is_told_without_times(samples: ModuleType) -> None:
+    trace = samples.trace(started_at=None, duration_seconds=None)
+    found = text(samples.report(trace))
+
+    assert "✗ FAILED: Provider quota exhausted" in found
+    assert "> line 3  web_search failed" in found
+    assert "UTC" not in found
+
+
+@pytest.mark.parametrize("started_at", [-1e18, 1e18, float("nan"), 253402300800.0])
+def test_a_time_that_no_calendar_holds_is_left_out(samples: ModuleType, started_at: float) -> None:
+    trace = samples.trace(started_at=started_at, duration_seconds=float("inf"))
+    found = text(samples.report(trace))
+
+    assert "✗ FAILED: Provider quota exhausted" in found
+    assert "UTC" not in found
+
+
+def test_a_success_with_a_serious_finding_is_told_in_full(samples: ModuleType) -> None:
+    found = text(samples.report(samples.trace(outcome="succeeded")))
+
+    assert "✓ SUCCEEDED after 3.7 s, but: Provider quota exhausted" in found
+
+
+def test_evidence_of_several_files_names_each_file(samples: ModuleType) -> None:
+    marks = [samples.evidence(n, n, source=f"part-{n % 2}.jsonl") for n in range(1, 4)]
+    found = text(samples.report(samples.trace(cause=samples.finding(evidence=marks))))
+
+    for place in ("part-1.jsonl:1", "part-0.jsonl:2", "part-1.jsonl:3"):
+        assert place in found
+
+
+def test_evidence_without_an_excerpt_is_only_a_place(samples: ModuleType) -> None:
+    marks = [samples.evidence(3, 1.8, excerpt="")]
+    found = lines(samples.report(samples.trace(cause=samples.finding(evidence=marks))))
+
+    assert "  Evidence   examples/sample_failure_trace.jsonl:3" in found
+
+
+def test_long_lists_are_shortened_with_a_count(samples: ModuleType) -> None:
+    marks = [samples.evidence(n, n) for n in range(1, 21)]
+    storms = [samples.retry_storm() for _ in range(20)]
+    trace = samples.trace(
+        cause=samples.finding(evidence=marks, count=500),
+        symptoms=storms,
+        other=storms,
+        not_checked=[f"rule_{n}" for n in range(20)],
+        timeline=[samples.moment(n, n, "tool_call", "started") for n in range(30)],
+    )
+    found = text(samples.report(trace))
+
+    assert "… and 495 more" in found
+    assert found.count("… and 14 more") == 1  # symptoms
+    assert "… and 15 more" in found  # others
+    assert "… and 22 more" in found  # the timeline
+    assert "rule_5 and 14 more: " in found
+    assert len(found.splitlines()) < 60
+
+
+def test_a_healthy_run_takes_one_line(samples: ModuleType) -> None:
+    runs = [samples.healthy(1, agents=["a"]), samples.healthy(22, agents=["a"])]
+    found = lines(samples.report(*runs))
+
+    assert found[:3] == [
+        "✓ succeeded  run-0001  42 s · 12 calls · 2,052 tokens · $0.0213 · agent a · native",
+        "✓ succeeded  run-0022  1 min 3 s · 12 calls · 2,052 tokens · $0.0213 · agent a · native",
+        "",
+    ]
+    assert "2 traces: 2 succeeded · no findings" in found
+
+
+def test_what_healed_is_mentioned_and_no_alarm(samples: ModuleType) -> None:
+    healed = samples.finding(severity="info", healed=True)
+    trace = samples.healthy(1, outcome="recovered", other=[healed], not_checked=["budget_gate"])
+    found = text(samples.report(trace))
+
+    assert found.startswith("↻ recovered  run-0001  noted: Provider quota exhausted · ")
+    assert "Unchecked: budget_gate: the records carry too little to tell" in found
+
+
+def test_many_healthy_runs_are_summed_up(samples: ModuleType) -> None:
+    runs = [samples.healthy(n, not_checked=["budget_gate"] * (n % 2)) for n in range(40)]
+    runs.append(samples.healthy(41, outcome="recovered"))
+    found = lines(samples.report(*runs))
+
+    assert found[0] == "✓ 41 healthy traces: 1 recovered, 40 succeeded"
+    assert found[1].startswith("  Unchecked: budget_gate (20 traces): ")
+    assert len(found) < 10
+
+
+def test_many_failed_runs_are_no_wall_of_text(samples: ModuleType) -> None:
+    runs = [samples.trace(trace_id=f"run-{n}") for n in range(100)]
+    found = text(samples.report(*runs))
+
+    assert found.count("Remedy") == 20
+    assert found.count("✗ FAILED") == 50
+    assert "… and 50 more; the json and ndjson formats hold all" in found
+    assert "100 traces: 100 failed" in found
+
+
+def test_nothing_given_and_nothing_found_read_well(samples: ModuleType) -> None:
+    nothing = lines(samples.report(inputs=[]))
+    unread = samples.source("notes.txt", format=[], records=0, events=0, skipped={"not_json": 7})
+    empty = lines(samples.report(inputs=[unread]))
+
+    assert nothing[1:] == ["Nothing was read", "0 inputs · 0 records · 0 events"]
+    assert empty[0] == "! notes.txt: no event could be read from it"
+    assert empty[3:] == [
+        "No traces found",
+        "1 input · 0 records · 0 events · 7 skipped (7 not_json)",
+    ]
+
+
+def test_inputs_that_gave_nothing_are_named_with_advice_and_shortened(samples: ModuleType) -> None:
+    unread = [
+        samples.source(f"n{n}.txt", format=[], events=0, advice="give a trace") for n in range(13)
+    ]
+    found = lines(samples.report(samples.healthy(), inputs=unread))
+
+    assert "! n0.txt: give a trace" in found
+    assert "… and 3 more that gave no event" in found
+
+
+def test_traces_that_were_given_up_are_confessed(samples: ModuleType) -> None:
+    found = lines(samples.report(samples.healthy(), evicted_traces=3))
+
+    assert found[-1] == "! 3 traces given up for their number: their findings are incomplete"
+
+
+def test_an_unknown_format_is_a_mistake_that_names_the_known_ones(samples: ModuleType) -> None:
+    with pytest.raises(UsageError, match="unknown format `yaml`; choose one of text, json, ndjson"):
+        render(samples.demo(), "yaml")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_ends_with_a_newline_and_can_be_encoded(
+    samples: ModuleType, name: str
+) -> None:
+    for report in (samples.demo(), samples.busy(), samples.hostile()):
+        found = render(report, name)
+        assert found.endswith("\n")
+        found.encode()
