@@ -100,6 +100,21 @@ def test_a_healthy_run_counts_tokens_once_although_its_wrappers_sum_them_up(read
     assert reader.skipped == {"structural_span": 1}
 
 
+def test_a_model_without_spans_is_told_by_its_turns(read: Read) -> None:
+    events, _ = read(
+        trace(),
+        tool("t", "turn", (4, 5)),
+        wrapper("turn", "turn", "agent", (2, 6)),
+        agent("agent", "task", (1, 7)),
+        wrapper("task", "task", None, (0, 8)),
+    )
+    assert shape(events)[2:4] == [
+        ("model_call", "model", "completed"),
+        ("tool_call", "lookup", "started"),
+    ]
+    assert sum(event.input_tokens or 0 for event in events) == 50
+
+
 def test_a_model_failure_is_told_once_though_the_agent_words_it_otherwise(read: Read) -> None:
     events, _ = read(
         trace(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -50,12 +51,29 @@ class Span(msgspec.Struct, gc=False):
         return text_of(mapping_of(self.error).get("message")) or ""
 
     @property
-    def is_run_or_turn(self) -> bool:
-        """Whether this is the SDK's own wrapper around a run or a turn."""
+    def wraps(self) -> Mapping[str, Any]:
+        """What the SDK's own wrapper around a run or a turn says of it; empty for other spans."""
         data = self.span_data
         if data.type != "custom" or text_of(data.name) not in _SDK_WRAPPERS:
-            return False
-        return bool(mapping_of(value_of(data.data)).get("sdk_span_type") == data.name)
+            return {}
+        said = mapping_of(value_of(data.data))
+        return said if said.get("sdk_span_type") == data.name else {}
+
+
+class Failure(msgspec.Struct, array_like=True):
+    """A failure that has an event and goes on upwards."""
+
+    message: str
+    of_model: bool = False
+    """A model call may be tried again, and then nothing has failed by it."""
+
+
+class TraceRun(msgspec.Struct, array_like=True):
+    """A trace that has been announced."""
+
+    name: str
+    runs: int = 0
+    """Outermost spans that have ended: one trace may hold several runs."""
 
 
 class Batch(msgspec.Struct, gc=False):

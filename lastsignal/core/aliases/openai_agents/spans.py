@@ -2,10 +2,13 @@
 
 A trace is written when it starts, spans when they end, children first. The trace has no end of its
 own: its outermost span ends it. Newer versions wrap each run and each turn in a `custom` span that
-sums up its usage, which the model spans inside have told already.
+sums up its usage, which the model spans inside have told already, where there are any.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -15,7 +18,9 @@ from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.openai_agents.records import (
     OBJECTS,
+    Failure,
     Span,
+    TraceRun,
     decode_batch,
     decode_span,
     error_of,
@@ -32,28 +37,14 @@ _HANDLED = "(non-fatal)"
 """The tool's error went to the model: the run goes on."""
 
 
-class TraceRun(msgspec.Struct, array_like=True):
-    """A trace that has been announced."""
-
-    name: str
-    runs: int = 0
-    """Outermost spans that have ended: one trace may hold several runs."""
-
-
-class Failure(msgspec.Struct, array_like=True):
-    """A failure that has an event and goes on upwards."""
-
-    message: str
-    of_model: bool = False
-    """A model call may be tried again, and then nothing has failed by it."""
-
-
 class SpansState(msgspec.Struct):
     """What parents, which are written after their children, depend on."""
 
     traces: dict[str, TraceRun] = {}
     failed: dict[str, Failure] = {}
     """Span → the failure inside it."""
+    with_models: dict[str, bool] = {}
+    """Spans that have a model call inside."""
 
 
 class AgentsDecoder:
@@ -190,14 +181,27 @@ class AgentsDecoder:
 
     def _wrapper(self, span: Span) -> list[Event]:
         """A run, a turn, a handoff, a custom span: at most it hands a failure on."""
+        events = self._untold_model_call(span)
         failure = self.state.failed.get(text_of(span.id) or "")
         if failure is not None:
             self._pass_on(span, failure)
-        elif span.error and span.is_run_or_turn:
+        elif span.error and span.wraps:
             end = self._event(span, "agent_end", span.ended_at)
             error_of(span.error).write(end)
-            return self._own_failure(span, end)
-        return []
+            events += self._own_failure(span, end)
+        return events
+
+    def _untold_model_call(self, span: Span) -> list[Event]:
+        """A model of the user's own may write no span: then its turn alone tells what it used."""
+        usage = mapping_of(span.wraps.get("usage"))
+        is_told = (text_of(span.id) or "") in self.state.with_models
+        if is_told or not usage or span.span_data.name != "turn":
+            return []
+        call = self._event(span, "model_call", span.started_at)
+        call.status, call.operation = "completed", "model"
+        call.agent = text_of(span.wraps.get("agent_name"))
+        _write_usage(usage, call)
+        return [call]
 
     # -- calls -----------------------------------------------------------------------------
 
@@ -207,9 +211,8 @@ class AgentsDecoder:
         model = text_of(data.model)
         for event in (start, end):
             event.operation, event.model = model or text_of(data.type), model
-        usage = mapping_of(data.usage)
-        end.input_tokens = count_of(usage.get("input_tokens", usage.get("prompt_tokens")))
-        end.output_tokens = count_of(usage.get("output_tokens", usage.get("completion_tokens")))
+        _write_usage(mapping_of(data.usage), end)
+        replace(self.state.with_models, text_of(span.parent_id) or "", True)
         self._judge(span, end)
         return [start, end] if span.ended_at is not None else [start]
 
@@ -283,6 +286,11 @@ class AgentsDecoder:
             call_id=text_of(span.id),
             parent_id=text_of(span.parent_id),
         )
+
+
+def _write_usage(usage: Mapping[str, Any], call: Event) -> None:
+    call.input_tokens = count_of(usage.get("input_tokens", usage.get("prompt_tokens")))
+    call.output_tokens = count_of(usage.get("output_tokens", usage.get("completion_tokens")))
 
 
 DIALECT = Dialect(
