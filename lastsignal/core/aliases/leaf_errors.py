@@ -40,6 +40,13 @@ class ToldFailures(msgspec.Struct):
         told = (self.own.get(outer) for outer in enclosing)
         return any(outer is not None and same_failure(outer, message) for outer in told)
 
+    def inside_step(self, enclosing: list[str]) -> str | None:
+        """Return the last failure of what a step encloses, None for calls of the root itself.
+
+        A step that tries one call again encloses nothing else; a root may enclose anything.
+        """
+        return self.below.get(enclosing[-1]) or None if len(enclosing) > 1 else None
+
 
 def same_failure(one: str, other: str | None) -> bool:
     """Whether two messages tell one failure: a wrapper may put words of its own around it."""

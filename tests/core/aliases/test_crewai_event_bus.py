@@ -119,6 +119,7 @@ def test_a_tool_that_fails_three_times_is_told_three_times_with_its_retries(read
         ("tool_result", "failed", 3),
     ]
     assert (calls[1].error_type, calls[1].error_class) == ("TimeoutError", "timeout")
+    assert (calls[2].error_message, calls[2].error_class) == ("Read timed out", "timeout")
     assert len({event.arguments_hash for event in calls if event.arguments_hash}) == 1
     assert events[-1].status == "completed"
     assert reader.skipped == {"structural_span": 2, "repeated_error": 1}
@@ -131,7 +132,10 @@ def test_lines_of_threads_come_back_into_the_order_of_emission(read: Read) -> No
     error = bus.tool("tool_usage_error", "t2", "t1", run_attempts=1, error="ValueError('x')")
     for record, time in ((start, "100"), (error, "900")):
         record["timestamp"] = f"2026-03-04T05:06:04.{time}Z"
-    events, _ = read(*records, error, start)
+    failure = {"message": "x", "reason": "exception", "code": "ValueError"}
+    events, _ = read(
+        *records, error, start, bus.tool("tool_failure_detected", "t3", failure=failure)
+    )
     assert shape(events)[2:] == [
         ("tool_call", "search", "started"),
         ("tool_result", "search", "failed"),

@@ -102,6 +102,19 @@ def test_an_attempt_is_in_a_tag_and_makes_a_retry(read: Read) -> None:
     assert retry.arguments_hash == again.arguments_hash
 
 
+def test_a_retry_says_which_failure_it_answers(read: Read) -> None:
+    step = "019b0000-0001-7000-8000-000000000009"
+    events, _ = read(
+        on("on_chain_start", ROOT, "Agent"),
+        on("on_chain_start", step, "fetch", [ROOT]),
+        on("on_tool_start", TOOL, "fetch", [ROOT, step]),
+        on("on_tool_error", TOOL, "fetch", [ROOT, step], error="Error code: 503 - busy"),
+        on("on_tool_start", AGAIN, "fetch", [ROOT, step], tags=["retry:attempt:2"]),
+    )
+    retry = next(event for event in events if event.event_type == "retry")
+    assert (retry.error_message, retry.error_class) == ("Error code: 503 - busy", "overloaded")
+
+
 def test_a_retried_step_is_told_although_the_step_is_not(read: Read) -> None:
     events, _ = read(
         on("on_chain_start", ROOT, "Agent"),

@@ -81,21 +81,20 @@ class EventBusDecoder:
         start = self._event(line, scope, _RUNS[what][0])
         start.status = "started"
         start.call_id, start.parent_id = scope.call_id, self.state.enclosing(scope)
-        events = [start]
+        answers: str | None = None
         if what == "tool":
             start.arguments_hash = hash_arguments(line.tool_args)
-            self.state.forget_failure(scope.operation, start.arguments_hash)
             start.attempt = count_of(line.run_attempts) or None
-        if what == "agent":
+            if not scope.is_ended:  # else its own failure stands before it in the file
+                answers = self.state.forget_failure(scope.operation, start.arguments_hash)
+        elif what == "agent":
             start.attempt = self.state.attempt_of(scope)
-        if start.attempt is not None and start.attempt > 1:
-            events.insert(0, self._retry(start, scope))
-        return events
-
-    def _retry(self, start: Event, scope: Scope) -> Event:
-        retry = msgspec.structs.replace(start, event_type="retry", attempt=(start.attempt or 2) - 1)
-        retry.error_message = self.state.last_error_of(scope)
-        return retry
+            answers = self.state.last_error_of(scope)
+        if start.attempt is None or start.attempt < 2:
+            return [start]
+        retry = msgspec.structs.replace(start, event_type="retry", attempt=start.attempt - 1)
+        retry.error_message = answers
+        return [retry, start]
 
     def _end(self, line: Record, what: str, has_failed: bool) -> Decoded:
         scope = self.state.close(line, what, self._source)
@@ -141,7 +140,8 @@ class EventBusDecoder:
             error.write(end)
             self.state.told.tell(error.message, scope.parents)
             if what == "tool":
-                self.state.note_failure(scope.operation, hash_arguments(line.tool_args))
+                arguments_hash = hash_arguments(line.tool_args)
+                self.state.note_failure(scope.operation, arguments_hash, error.message)
         return end
 
     def _own_failure(
@@ -177,7 +177,7 @@ class EventBusDecoder:
         error = _reported_failure(line) or _error_of(line)
         error.write(failure)
         self.state.told.tell(error.message, scope.parents)
-        self.state.note_failure(operation, arguments_hash)
+        self.state.note_failure(operation, arguments_hash, error.message)
         return [failure]
 
     def _beside(self, line: Record) -> Decoded:

@@ -42,8 +42,8 @@ class ScopeState(msgspec.Struct):
     """The crew or flow that began last: whose events come without a known parent."""
     roots: int = 0
     starts: int = 0
-    failures: dict[str, bool] = {}
-    """Tool and arguments whose failure has been told."""
+    failures: dict[str, str] = {}
+    """Tool and arguments → the failure that has been told."""
     outcomes: dict[str, list[str]] = {}
     """Agent and task → the errors of the executions that failed so far."""
     told: ToldFailures = msgspec.field(default_factory=ToldFailures)
@@ -63,6 +63,8 @@ class ScopeState(msgspec.Struct):
             call_id = text_of(line.call_id) or event_id or f"{what}-{self.starts}"
             scope = Scope(what, call_id, _name(line, what), around.trace_id, around.parents)
             scope.is_nested_tool = what == "tool" and self._is_inside_tool(scope)
+        before = self.scopes.get(event_id or scope.call_id)
+        scope.is_ended = before is not None and before.is_ended
         replace(self.scopes, event_id or scope.call_id, scope)
         replace(self.latest, _key(line, what), scope.call_id)
         return scope
@@ -112,7 +114,7 @@ class ScopeState(msgspec.Struct):
     def last_error_of(self, scope: Scope) -> str | None:
         """Return the error because of which an agent tries again."""
         errors = self.outcomes.get(_work(scope))
-        return errors[-1] if errors and scope.what == "agent" else None
+        return errors[-1] if errors else None
 
     def note_outcome(self, scope: Scope, error: str | None) -> None:
         """Note how an agent's execution ended; None means well."""
@@ -123,13 +125,15 @@ class ScopeState(msgspec.Struct):
                 self.outcomes, _work(scope), [*self.outcomes.get(_work(scope), []), error][-100:]
             )
 
-    def note_failure(self, operation: str | None, arguments_hash: str | None) -> None:
+    def note_failure(
+        self, operation: str | None, arguments_hash: str | None, message: str | None
+    ) -> None:
         """Note that a tool's failure has been told."""
-        replace(self.failures, f"{operation}|{arguments_hash}", True)
+        replace(self.failures, f"{operation}|{arguments_hash}", message or "")
 
-    def forget_failure(self, operation: str | None, arguments_hash: str | None) -> None:
-        """A new call of the tool may fail anew."""
-        self.failures.pop(f"{operation}|{arguments_hash}", None)
+    def forget_failure(self, operation: str | None, arguments_hash: str | None) -> str | None:
+        """Return the failure that a new call of the tool answers; it may fail anew."""
+        return self.failures.pop(f"{operation}|{arguments_hash}", None) or None
 
     def has_failure(self, operation: str | None, arguments_hash: str | None) -> bool:
         """Whether this failure has been told."""

@@ -161,6 +161,7 @@ class EventsDecoder:
     def _retry(self, line: _Line, place: _Place, attempt: int, operation: str | None) -> Event:
         event = self._event(line, place, event_type="retry", status="started")
         event.operation, event.attempt = operation, attempt - 1
+        event.error_message = self.state.told.inside_step(place.parents)
         return event
 
     def _started(self, line: _Line, kind: str, place: _Place) -> list[Event]:

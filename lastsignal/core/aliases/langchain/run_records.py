@@ -112,7 +112,10 @@ def segments_of(dotted_order: object) -> list[tuple[float | None, str]]:
     if not isinstance(dotted_order, str):
         return []
     segments: list[tuple[float | None, str]] = []
-    for segment in dotted_order.split("."):
+    written = dotted_order.split(".")
+    if len(written) > _MAX_DEPTH:
+        written[1 : 1 - _MAX_DEPTH] = []
+    for segment in written:
         found = _SEGMENT.fullmatch(segment)
         if found is None:
             return []

@@ -143,6 +143,7 @@ class RunsDecoder:
         if known.attempt is not None:
             retry = self._event(run_id, known, "retry", known.started_at)
             retry.attempt, retry.arguments_hash = known.attempt - 1, arguments_hash
+            retry.error_message = self.state.told.inside_step(known.ancestors)
             yield retry
         if known.kind in _STARTS:
             start = self._event(run_id, known, _STARTS[known.kind], known.started_at)
