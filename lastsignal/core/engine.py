@@ -28,14 +28,13 @@ from lastsignal.core.traces import (
 from lastsignal.core.windows import Answer
 
 TRACE_ENDS_HERE = "the trace ends here"
-LOOK_AGAIN = 0.1
-"""Part of the shortest wait after which a trace's open calls are judged again."""
-
 SHARED = ""
 """The trace id under which state across traces is kept; no event has it."""
 
 Deadline = tuple[float, str, str]
-"""(event time, trace id, group key; an empty key means the trace's open calls)."""
+"""(event time, trace id, key): a group's, an open call's behind `CALL`, or empty: the trace's own."""
+
+CALL = "\x00"
 
 
 class Engine:
@@ -128,12 +127,12 @@ class Engine:
                 trace = self._trace(trace_id)
                 if trace is not None:
                     waiting.add(trace_id)
-                    if key:
+                    if key and key[0] != CALL:
                         self._judge_group(trace, key, NO_DEADLINE)
         for trace_id in sorted(waiting):
             trace = self._trace(trace_id)
             if trace is not None:
-                self._judge_trace(trace, NO_DEADLINE)
+                self._judge_trace("", trace, NO_DEADLINE)
         self._judge_ends(None if sources is None else set(names))
         return self._take_changed()
 
@@ -293,10 +292,12 @@ class Engine:
             trace = self._trace(trace_id)
             if trace is None:
                 continue
-            if key:
-                again = self._judge_group(trace, key, clock)
+            if not key:
+                again = self._judge_trace(source, trace, clock)
+            elif key[0] == CALL:
+                again = self._judge_scheduled(trace, key, clock)
             else:
-                again = self._judge_trace(trace, clock)
+                again = self._judge_group(trace, key, clock)
             if again < NO_DEADLINE:
                 self._push(source, (again, trace_id, key))
                 heap = self._deadlines[source]
@@ -321,55 +322,78 @@ class Engine:
         self._open(trace, key, group, until, TRACE_ENDS_HERE if at_end else None)
         return NO_DEADLINE
 
-    def _judge_trace(self, trace: TraceState, clock: float) -> float:
-        """Fire for open calls and runs that were silent too long; return when to look again."""
+    def _judge_trace(self, source: str, trace: TraceState, clock: float) -> float:
+        """Judge the open calls that have no deadline yet, and the run; return when to look again.
+
+        A trace may hold a thousand open calls: each is looked at once here, then on its own.
+        """
         trace.deadline = NO_DEADLINE
-        if trace.open_calls:
-            self._judge_calls(trace, clock)
-        if trace.runs:
-            self._judge_run(trace, clock)
-        if trace.deadline < NO_DEADLINE:
-            # never at once for one call after the other: a trace may hold a thousand of them
-            trace.deadline = max(trace.deadline, clock + self._patience * LOOK_AGAIN)
+        for key, call in _waiting(trace):
+            if not call.scheduled or clock == NO_DEADLINE:
+                due = self._judge_call(trace, call, clock)
+                if due < NO_DEADLINE:
+                    call.scheduled = True
+                    self._push(source, (due, trace.trace_id, f"{CALL}{call.offset}{CALL}{key}"))
+        due = self._judge_run(trace, clock)
+        if due < NO_DEADLINE:
+            # a call that begins from here on is due no sooner than after the shortest wait
+            trace.deadline = min(due, clock + self._patience)
         return trace.deadline
 
-    def _judge_calls(self, trace: TraceState, clock: float) -> None:
-        for call in _waiting(trace):
-            event = _event_of(call, trace)
-            for detector in self._call_detectors:
-                rule = detector.rule.id
-                if call.reported is not None and rule in call.reported:
-                    continue
-                if self._judge_wait(detector, event, trace, call.timestamp, clock):
-                    call.reported = [*(call.reported or ()), rule]
+    def _judge_scheduled(self, trace: TraceState, name: str, clock: float) -> float:
+        _, offset, key = name.split(CALL, 2)
+        for known, call in _waiting(trace, key):
+            if call.offset == int(offset) and known == key:
+                due = self._judge_call(trace, call, clock)
+                call.scheduled = due < NO_DEADLINE
+                return due
+        return NO_DEADLINE
 
-    def _judge_run(self, trace: TraceState, clock: float) -> None:
-        event = _start_of(trace)
-        for detector in self._run_detectors:
-            group = trace.groups.get(detector.key(detector.values(event)))
-            if group is None or not group.is_open or group.healed:
-                self._judge_wait(detector, event, trace, trace.last_at, clock)
+    def _judge_call(self, trace: TraceState, call: OpenCall, clock: float) -> float:
+        """Fire for a call that has waited too long; return when to look again."""
+        event = _event_of(call, trace)
+        again = NO_DEADLINE
+        for detector in self._call_detectors:
+            rule = detector.rule.id
+            if call.reported is None or rule not in call.reported:
+                due = self._judge_wait(detector, event, trace, call.timestamp, clock)
+                if due is None:
+                    call.reported = [*(call.reported or ()), rule]
+                else:
+                    again = min(again, due)
+        return again
+
+    def _judge_run(self, trace: TraceState, clock: float) -> float:
+        """Fire for a run that has been silent too long; return when to look again."""
+        again = NO_DEADLINE
+        if trace.runs:
+            event = _start_of(trace)
+            for detector in self._run_detectors:
+                group = trace.groups.get(detector.key(detector.values(event)))
+                if group is None or not group.is_open or group.healed:
+                    due = self._judge_wait(detector, event, trace, trace.last_at, clock)
+                    again = again if due is None else min(again, due)
+        return again
 
     def _judge_wait(
         self, detector: Detector, event: Event, trace: TraceState, since: float, clock: float
-    ) -> bool:
-        """Fire where the wait that began with `event` is over; True if it did."""
+    ) -> float | None:
+        """Fire where the wait that began with `event` is over; else return when to look again."""
         silence, watches = detector.silence, detector.watches
         assert silence is not None
         assert watches is not None
         at_end, due = clock == NO_DEADLINE, since + silence.after
         if (at_end and not silence.at_end) or not watches(event):
-            return False
+            return NO_DEADLINE
         if due >= clock:
-            trace.deadline = min(trace.deadline, due)
-            return False
+            return due
         until = trace.last_at if at_end else due
         key = detector.key(detector.values(event))
         group = trace.groups.get(key) or self._create(detector, key, event, trace)
         group.add(mark_of(event, detector.facts(event)), detector.keep)
         group.value = max(group.value or 0.0, until - since)
         self._open(trace, key, group, until, TRACE_ENDS_HERE if at_end else None)
-        return True
+        return None
 
     def _open(
         self, trace: TraceState, key: str, group: Group, time: float, note: str | None
@@ -422,15 +446,17 @@ def _is_latest(group: Group, trace: TraceState) -> bool:
     return True
 
 
-def _waiting(trace: TraceState) -> Iterator[OpenCall]:
-    """Yield the open calls whose silence means something.
+def _waiting(trace: TraceState, only: str | None = None) -> Iterator[tuple[str, OpenCall]]:
+    """Yield the open calls whose silence means something, by the names under which they wait.
 
     An agent that has called its model since has moved on: the end was not recorded, or was lost.
     """
-    for first in list(trace.open_calls.values()):
-        for call in [first, *(first.later or ())]:
+    names = list(trace.open_calls) if only is None else [only]
+    for name in names:
+        first = trace.open_calls.get(name)
+        for call in [first, *(first.later or ())] if first is not None else ():
             if not call.implied and trace.model_order.get(call.agent or "", 0) <= call.order:
-                yield call
+                yield name, call
 
 
 def _still_waits(group: Group, trace: TraceState) -> bool:

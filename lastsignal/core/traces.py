@@ -36,6 +36,8 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """Opened by a retry: its end may carry no record, so its silence proves nothing."""
     reported: list[str] | None = None
     """The rules that have told of its silence."""
+    scheduled: bool = False
+    """Whether a deadline of its own is set."""
     later: list[OpenCall] | None = None
     """Calls of the same operation that started while this one was open and carry no id either."""
 
