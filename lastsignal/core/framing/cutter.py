@@ -21,8 +21,9 @@ from lastsignal.core.framing.grammar import (
     pass_between_elements,
     pass_between_values,
 )
+from lastsignal.core.framing.nesting import USED_UP
 from lastsignal.core.framing.skips import SAMPLE_BYTES, Skips
-from lastsignal.core.framing.value import TORN, USED_UP, OpenValue
+from lastsignal.core.framing.value import TORN, OpenValue
 
 Record = tuple[bytes, int, int]
 """(bytes, byte offset, 1-based line) of one record."""
@@ -43,7 +44,7 @@ class Cutter:
         self._line = resume.line
         self._nul_line = resume.nul_line
         self._in_array = resume.in_array
-        self._value = copy.copy(resume.value)
+        self._value = copy.deepcopy(resume.value)
         self._overlong = resume.overlong
         self._tail = bytearray()  # of a line that has not ended, from its first byte that counts
         self._tail_offset = 0
@@ -68,7 +69,7 @@ class Cutter:
             in_array=self._in_array,
             nul_line=self._nul_line,
             overlong=self._overlong,
-            value=copy.copy(value),
+            value=copy.deepcopy(value),
         )
 
     def finish(self) -> None:
@@ -78,8 +79,10 @@ class Cutter:
             self._end_overlong(self._overlong)
         if self._tail:
             self._take(self._drain_tail(), self._tail_offset, True)
-        while self._value is not None:
-            self._tear(self._value)
+        while (value := self._value) is not None:
+            if not value.at_line_start:
+                value.end_line(self._line)
+            self._tear(value)
 
     def cut(self, data: bytes) -> None:
         """Use a slice: the common record, one line with one object, costs no call."""

@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from lastsignal.core.framing.value import passer
+from lastsignal.core.framing.nesting import passer
 
 BRACE, BRACE_END, BRACKET, BRACKET_END = b"{}[]"
 

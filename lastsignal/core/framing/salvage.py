@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from lastsignal.core.framing.value import USED_UP, OpenValue
+from lastsignal.core.framing.nesting import USED_UP, Nesting
 
 _ATTEMPTS = 32  # each reads on to where the record is broken
 _LARGEST = 1024 * 1024  # bytes; no line of a trace that is worth the attempts is longer
@@ -38,7 +38,7 @@ def _whole_objects(data: bytes) -> list[tuple[int, int]]:
     position = 0
     while (found := _find_start(data, position)) is not None:
         start = found.start()
-        end = OpenValue(0, 0, 0).find_end(data, start)
+        end = Nesting().find_end(data, start)
         if end == USED_UP or not _is_json(data[start:end]):
             return spans + _behind_a_torn_one(data, start)
         spans.append((start, end))
@@ -48,7 +48,7 @@ def _whole_objects(data: bytes) -> list[tuple[int, int]]:
 
 def _behind_a_torn_one(data: bytes, position: int) -> list[tuple[int, int]]:
     """Find the object that ends the record and begins where none may: in text, or after a value."""
-    torn = OpenValue(0, 0, 0)
+    torn = Nesting()
     for _ in range(_ATTEMPTS):
         found = _find_start(data, position + 1)
         if found is None:
@@ -56,7 +56,7 @@ def _behind_a_torn_one(data: bytes, position: int) -> list[tuple[int, int]]:
         start = found.start()
         torn.find_end(data[position:start], 0)
         position = start
-        if (torn.in_string or torn.last not in b"{[:,") and _is_json(data[start:]):
+        if (torn.in_string or not torn.may_go_on_with_a_value) and _is_json(data[start:]):
             return [(start, len(data))]
     return []
 
