@@ -40,5 +40,10 @@ def _digest_value(arguments: object) -> str:
         return _digest(repr(arguments).encode())
 
 
+_EMPTY = blake2b(digest_size=8)
+
+
 def _digest(data: bytes) -> str:
-    return blake2b(data, digest_size=8).hexdigest()
+    digest = _EMPTY.copy()  # cheaper than a new one with the same parameters
+    digest.update(data)
+    return digest.hexdigest()

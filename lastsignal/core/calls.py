@@ -36,9 +36,10 @@ def model_call(event: Event, trace: TraceState) -> None:
     if event.status == "started":
         trace.calls += 1
         _open(event, trace, False)
+        trace.model_order[event.agent or ""] = trace.events
     elif not _close(event, trace):
         trace.calls += 1
-    trace.model_order[event.agent or ""] = trace.events
+        trace.model_order[event.agent or ""] = trace.events
     if event.input_tokens is not None:
         trace.input_tokens += event.input_tokens
     if event.output_tokens is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -22,6 +23,9 @@ class Compiler:
     )
     fields_read: set[str] = field(default_factory=set)
     """Event fields that the expressions expect as local names `f_<field>`."""
+
+    suffixes: dict[str, str] = field(default_factory=dict)
+    """Texts that several expressions share, by local name; each made when first needed."""
 
     def constant(self, value: object) -> str:
         """Bind a value and return its name."""
@@ -57,16 +61,13 @@ class Compiler:
         if test.modifier in ("gt", "gte", "lt", "lte"):
             sign = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}[test.modifier]
             bound = max(test.values) if test.modifier in ("lt", "lte") else min(test.values)
-            checked = self._local(read)
-            return f"(_isnum({checked[0]}) and {checked[1]} {sign} {bound!r})"
-        matcher = self.constant(_text_matcher(test.modifier, test.values))
-        return f"{matcher}({read})"
-
-    @staticmethod
-    def _local(read: str) -> tuple[str, str]:
-        if read.startswith("f_"):
-            return read, read
-        return f"(v := {read})", "v"
+            if read.startswith("f_"):  # an Event's own numbers are numbers
+                return f"({read} is not None and {read} {sign} {bound!r})"
+            return f"(_isnum(v := {read}) and v {sign} {bound!r})"
+        matcher = _text_matcher(test.modifier, test.values)
+        if read.startswith("f_"):  # the same few names come again and again
+            matcher = lru_cache(maxsize=1024)(matcher)
+        return f"{self.constant(matcher)}({read})"
 
     def _equality(self, read: str, values: tuple[Any, ...]) -> str:
         if len(values) == 1:

@@ -8,7 +8,7 @@ where its rule has no group. With more rules the healthy event pays next to noth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lastsignal.core.conditions import Condition, possible, specialise
@@ -131,11 +131,19 @@ class Program:
         compiler.names.update(
             create=hooks.create, signal=hooks.signal, settle=hooks.settle, shared=hooks.shared
         )
-        lines: list[str] = []
+        begun, lines, last = _Guarded(), [], _Guarded()
         for detector in self.detectors:
             for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
-                if _concerns(tap.condition, event_type, status):
-                    lines += _tap_lines(compiler, detector, tap, known)
+                if not _concerns(tap.condition, event_type, status):
+                    continue
+                written = _tap_lines(compiler, detector, tap, known)
+                if tap.every_group:
+                    last.add(detector, written)
+                elif tap.creates or not detector.rule.within_trace:
+                    lines += written
+                else:
+                    begun.add(detector, written)
+        lines = [*begun.lines(), *lines, *last.lines()]
         fields = self._fields_of(event_type, status)
         if fields:
             cell_bit = self.field_bits.setdefault(
@@ -166,19 +174,34 @@ def _concerns(condition: Condition, event_type: str, status: str) -> bool:
     return possible(condition, {"event_type": event_type, "status": status})
 
 
+@dataclass(slots=True)
+class _Guarded:
+    """Lines that concern only traces in which one of their rules has a group."""
+
+    bits: int = 0
+    body: list[str] = field(default_factory=list)
+
+    def add(self, detector: Detector, written: list[str]) -> None:
+        self.bits |= detector.bit
+        self.body += written
+
+    def lines(self) -> list[str]:
+        if not self.body:
+            return []
+        return [f"a = t.active & {self.bits}", "if a:", *(f"    {line}" for line in self.body)]
+
+
 def _tap_lines(
     compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]
 ) -> list[str]:
     """Write what one tap does: guard, find the group, ask the window, tell of its answer."""
-    guards = [] if tap.creates else [f"t.active & {detector.bit}"]
+    guards = [] if tap.creates else [f"a & {detector.bit}"]
     if not detector.rule.within_trace:
         guards.clear()
     condition = compiler.expression(specialise(tap.condition, known))
     guards += [] if condition == "True" else [condition]
     guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
-    group_by = [name for name in detector.rule.window.group_by if name != "trace_id"]
-    placeholders = "".join(f"{SEPARATOR}{{{compiler.read(name)}}}" for name in group_by)
-    key = f'f"{detector.rule.id}{placeholders}"' if group_by else repr(detector.rule.id)
+    key = _key_expression(compiler, detector)
     groups = "t.groups" if detector.rule.within_trace else "shared.groups"
     name, answer = compiler.constant(detector), compiler.constant(tap.answer)
     if tap.every_group:
@@ -195,8 +218,21 @@ def _tap_lines(
     return lines
 
 
+def _key_expression(compiler: Compiler, detector: Detector) -> str:
+    """Write the group's name; rules that group by the same fields share the text made of these."""
+    group_by = [name for name in detector.rule.window.group_by if name != "trace_id"]
+    if not group_by:
+        return repr(detector.rule.id)
+    suffix = "s_" + "_".join(name.replace(".", "_").replace("|", "_") for name in group_by)
+    placeholders = "".join(f"{SEPARATOR}{{{compiler.read(name)}}}" for name in group_by)
+    compiler.suffixes[suffix] = f'f"{placeholders}"'
+    return f"{detector.rule.id!r} + ({suffix} or ({suffix} := {compiler.suffixes[suffix]}))"
+
+
 def _compile(compiler: Compiler, body: list[str]) -> Step:
-    lines = [f"f_{name} = e.{name}" for name in sorted(compiler.fields_read)] + body
+    lines = [f"f_{name} = e.{name}" for name in sorted(compiler.fields_read)]
+    lines += [f"{suffix} = None" for suffix in sorted(compiler.suffixes)]
+    lines += body
     source = "def step(e, t):\n" + "".join(f"    {line}\n" for line in lines)
     namespace: dict[str, Any] = dict(compiler.names)
     exec(source, namespace)  # our own generated text; see conditions.Compiler

@@ -16,12 +16,13 @@ from lastsignal.core.aliases.contract import Decoded, Dialect
 from lastsignal.core.aliases.error_text import error_in_text
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import EVENT_TYPES, Event
-from lastsignal.core.timestamps import EARLIEST, LATEST, parse_timestamp
+from lastsignal.core.timestamps import EARLIEST, LATEST
 
 _NONE = msgspec.Raw(b"")
 
 
 class _Record(Event, kw_only=True, gc=False):
+    framework: str | None = "native"
     metadata: msgspec.Raw = _NONE  # parsed only where something asks
 
 
@@ -76,37 +77,35 @@ class NativeDecoder:
         """Return the record's event; see `contract.Decoder`."""
         try:
             event = _decode(record)
-            if event.status is None or not self._exact(event):
+            status = event.status
+            if status is None or not EARLIEST <= event.timestamp <= LATEST:
                 return self._flat.decode(record)
-            if event.status == "failed":
+            if event.operation is None and event.event_type in _NEEDS_OPERATION:
+                return self._flat.decode(record)
+            if status == "failed":
                 if event.error_message is None:
                     return self._flat.decode(record)
                 _read_failure(event)
-            if event.metadata is not _NONE:
-                if event.event_type == "tool_call":
+            if event.event_type == "tool_call":
+                if event.metadata is not _NONE and event.arguments_hash is None:
                     _read_call(event)
-                elif event.event_type == "model_call":
-                    _read_model(event)
+            elif (
+                event.event_type == "model_call"
+                and status != "started"
+                and event.metadata is not _NONE
+            ):
+                _read_model(event)
         except (msgspec.ValidationError, UnicodeDecodeError):
             return self._flat.decode(record)
         return [event]
 
-    def _exact(self, event: Event) -> bool:
-        if not EARLIEST <= event.timestamp <= LATEST:
-            parsed = parse_timestamp(event.timestamp)
-            if parsed is None:
-                return False
-            event.timestamp = parsed
-        return event.operation is not None or event.event_type not in _NEEDS_OPERATION
-
 
 def _read_call(event: _Record) -> None:
-    if event.arguments_hash is None:
-        call = _decode_call(event.metadata)
-        for value in (call.arguments, call.args, call.input):
-            if value is not None:
-                event.arguments_hash = hash_arguments(value)
-                return
+    call = _decode_call(event.metadata)
+    for value in (call.arguments, call.args, call.input):
+        if value is not None:
+            event.arguments_hash = hash_arguments(value)
+            return
 
 
 def _read_failure(event: _Record) -> None:
@@ -124,8 +123,6 @@ def _read_model(event: _Record) -> None:
     if found.tokens is not _NONE:
         raise msgspec.ValidationError  # `tokens: {input, output}` and its like: flat knows
     event.model = event.model or found.model
-    if event.status == "started":
-        return
     usage = found.usage or found
     if event.input_tokens is None:
         event.input_tokens = (

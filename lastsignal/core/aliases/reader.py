@@ -76,10 +76,10 @@ class Reader:
             except UNSETTLED:
                 decoded = self._decode_unsettled(data)
                 decode = self._decode
-            if decoded.__class__ is Drop:
-                self.skip(decoded.reason)  # type: ignore[union-attr]  # the class is known by identity: it is the hot path
+            if isinstance(decoded, Drop):
+                self.skip(decoded.reason)
                 continue
-            for event in decoded:  # type: ignore[union-attr]  # as above
+            for event in decoded:
                 event.source = source
                 if event.offset:
                     event.line = line + data.count(b"\n", 0, event.offset)

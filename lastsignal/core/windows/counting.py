@@ -12,13 +12,14 @@ from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import MAX_MARKS, Group, Signal
 from lastsignal.core.windows.base import (
+    Answer,
     MarkMaker,
     Tap,
     Window,
     bare_mark,
     check_positive,
     condition_of,
-    number_in,
+    number_reader,
     value_in,
 )
 
@@ -197,7 +198,7 @@ class SumWindow(Window, frozen=True, tag="sum"):
         """Listen to `where`."""
         names = self.fields()
         needs = tuple(names) if len(names) == 1 else ()
-        return [Tap(where, self._match, needs=needs)]
+        return [Tap(where, self._answer(), needs=needs)]
 
     def fields(self) -> list[str]:
         """The summed fields."""
@@ -209,20 +210,22 @@ class SumWindow(Window, frozen=True, tag="sum"):
         if not self.field:
             complain("window.field", "there is nothing to sum up", "name a numeric field")
 
-    def _match(self, group: Group, event: Event) -> Signal:
-        if isinstance(self.field, str):
-            amount = number_in(event, self.field)
-        else:
-            found = [number_in(event, name) for name in self.field]
-            amount = sum(number or 0.0 for number in found) if any(found) else None
-        if amount is None:
-            return Signal.QUIET
-        if self.within is None:
-            group.value = (group.value or 0.0) + amount
-        else:
-            _slide(group, event.timestamp, amount, self.within)
-            group.value = fsum(group.numbers)
-        return Signal.FIRE if group.value >= self.at_least else Signal.QUIET
+    def _answer(self) -> Answer:
+        readers = [number_reader(name) for name in self.fields()]
+        at_least, within = self.at_least, self.within
+
+        def match(group: Group, event: Event) -> Signal:
+            amount = 0.0
+            for read in readers:
+                amount += read(event) or 0.0
+            if within is None:
+                total = group.value = (group.value or 0.0) + amount
+            else:
+                _slide(group, event.timestamp, amount, within)
+                total = group.value = fsum(group.numbers)
+            return Signal.FIRE if total >= at_least and amount else Signal.QUIET
+
+        return match
 
 
 class RatioWindow(Window, frozen=True, tag="ratio"):

@@ -78,35 +78,47 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
             before = sum(1 for i in wanted if i < index)
             return lambda group, event: self._break(group, before)
         position = wanted.index(index)
-        return lambda group, event: self._reach(group, mark(event), position, len(wanted))
-
-    def _reach(self, group: Group, mark: Mark, position: int, steps: int) -> Signal:
-        """`partial[i]` is the latest run of marks that has completed i + 1 steps."""
-        partial = group.partial
-        while len(partial) < steps:
-            partial.append([])
         if not self.ordered:
-            partial[position] = [mark]
-            seen = [
-                run[0]
-                for run in partial
-                if run and run[0].timestamp >= mark.timestamp - self.within
-            ]
-            complete = len(seen) == steps
-            run = sorted(seen, key=lambda m: m.timestamp)
-        elif position == 0:
-            partial[0] = [mark]
-            return Signal.QUIET
-        else:
-            before = partial[position - 1]
-            if not before or mark.timestamp - before[0].timestamp > self.within:
+            return lambda group, event: self._see(group, mark(event), position, len(wanted))
+        if position == 0:
+            return lambda group, event: self._begin(group, mark(event), len(wanted))
+        return self._follow(position, len(wanted), mark)
+
+    def _begin(self, group: Group, mark: Mark, steps: int) -> Signal:
+        """`partial[i]` is the latest run of marks that has completed i + 1 steps."""
+        if not group.partial:
+            group.partial = [[] for _ in range(steps)]
+        group.partial[0] = [mark]
+        return Signal.QUIET
+
+    def _follow(self, position: int, steps: int, mark: MarkMaker) -> Answer:
+        def follow(group: Group, event: Event) -> Signal:
+            partial = group.partial
+            before = partial[position - 1] if partial else None
+            if before:
+                partial[position - 1] = []
+            if not before or event.timestamp - before[0].timestamp > self.within:
+                # nothing to go on from; with nothing else under way the group is not needed
+                return Signal.QUIET if group.is_open or any(partial) else Signal.HEAL
+            run = [*before, mark(event)]
+            if position < steps - 1:
+                partial[position] = run
                 return Signal.QUIET
-            run = [*before, mark]
-            partial[position] = run
-            partial[position - 1] = []
-            complete = position == steps - 1
-        if not complete:
+            return self._complete(group, run)
+
+        return follow
+
+    def _see(self, group: Group, mark: Mark, position: int, steps: int) -> Signal:
+        if not group.partial:
+            group.partial = [[] for _ in range(steps)]
+        group.partial[position] = [mark]
+        horizon = mark.timestamp - self.within
+        seen = [run[0] for run in group.partial if run and run[0].timestamp >= horizon]
+        if len(seen) < steps:
             return Signal.QUIET
+        return self._complete(group, sorted(seen, key=lambda one: one.timestamp))
+
+    def _complete(self, group: Group, run: list[Mark]) -> Signal:
         group.partial = []
         group.value = run[-1].timestamp - run[0].timestamp
         if not group.is_open:
@@ -153,53 +165,66 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             )
 
     def _answer(self) -> Answer:
-        """`things` and `partial[0]` hold the latest things and their marks; `numbers[p-1]` is the
-        run of period p, kept only while `run` says that one is under way."""
+        """`things` and `partial[0]` hold what was done last, as far back as a period reaches, and
+        its marks; `numbers[p-1]` is the run of period p and `partial[1]` its evidence, both kept
+        only while `run` says that a repetition is under way."""
         plain = len(self.key) > 1 and not any("." in name for name in self.key)
         read: Callable[[Event], tuple[Any, ...]] = (
             attrgetter(*self.key)
             if plain
             else lambda event: tuple(value_in(event, name) for name in self.key)
         )
-        limit = self.max_period * self.at_least
+        reach = self.max_period
 
         def match(group: Group, event: Event) -> Signal:
             thing = read(event)
             things = group.things
+            if not things:
+                group.partial = [[], []]
+            mark = bare_mark(event)
             hit = 0
             if thing in things:
-                hit = self._run(group, things, thing)
+                hit = self._run(group, thing, mark)
             elif group.run:
                 group.run = 0
-            elif not group.partial:
-                group.partial = [[]]
             marks = group.partial[0]
             things.append(thing)
-            marks.append(bare_mark(event))
-            if len(things) > limit:
+            marks.append(mark)
+            if len(things) > reach:
                 del things[0], marks[0]
             return self._fire(group, hit) if hit >= self.min_period else Signal.QUIET
 
         return match
 
-    def _run(self, group: Group, things: list[tuple[Any, ...]], thing: tuple[Any, ...]) -> int:
+    def _run(self, group: Group, thing: tuple[Any, ...], mark: Mark) -> int:
         """Lengthen the run of each period that the thing continues; return the shortest cycle."""
-        runs = group.numbers if group.run else [0.0] * self.max_period
-        hit = 0
+        things, marks = group.things, group.partial[0]
+        if not group.run:
+            group.numbers = [0.0] * self.max_period
+            group.partial[1] = [
+                _with_facts(one, self.key, done) for one, done in zip(marks, things, strict=True)
+            ]
+        evidence = group.partial[1]
+        evidence.append(_with_facts(mark, self.key, thing))
+        del evidence[: -self.max_period * self.at_least]
+        hit, runs = 0, group.numbers
         for period in range(1, self.max_period + 1):
             same = len(things) >= period and things[-period] == thing
             runs[period - 1] = runs[period - 1] + 1 if same else 0.0
             if not hit and runs[period - 1] >= period * (self.at_least - 1):
                 hit = period
-        group.numbers, group.run = runs, int(any(runs))
+        group.run = int(any(runs))
         return hit
 
     def _fire(self, group: Group, period: int) -> Signal:
         if not group.is_open:
-            latest = slice(-period * self.at_least, -1)
-            group.marks = group.partial[0][latest]
+            group.marks = group.partial[1][-period * self.at_least : -1]
             group.count = len(group.marks)
-            for mark, thing in zip(group.marks, group.things[latest], strict=True):
-                mark.facts = dict(zip(self.key, thing, strict=True))
         group.value = float(period)
         return Signal.FIRE
+
+
+def _with_facts(mark: Mark, key: list[str], thing: tuple[Any, ...]) -> Mark:
+    """Return the mark with what was done, for the texts to quote."""
+    facts = dict(zip(key, thing, strict=True))
+    return Mark(mark.timestamp, mark.source, mark.line, mark.offset, mark.event_type, facts)
