@@ -46,13 +46,15 @@ def finding(**fields: Any) -> Finding:
         "id": "3f6c0a91d2be",
         "rule": "rate_limit_exhausted",
         "severity": "critical",
-        "category": "execution-error-rate-limiting",
+        "category": "execution-error-category-rate-limiting",
         "title": "Provider quota exhausted",
-        "summary": "web_search was rate-limited 2 times in a row, over 1.1 s, and gave up.",
-        "cause": "The provider behind web_search refuses further calls: its quota for this key or "
-        "its requests per minute are used up. Retrying at once only used up more of it.",
-        "remedy": "Check the provider's quota and raise it, or slow the agent down: exponential "
-        "backoff with jitter, honour Retry-After, cap concurrent calls to web_search.",
+        "summary": "`web_search` was rate-limited twice without one success in between",
+        "cause": "`web_search` was refused for its rate limit twice in 1.1 s, with no success in "
+        'between: "HTTP 429 Too Many Requests". The provider\'s quota for this key, model or '
+        "tenant is used up, or too many workers share it.",
+        "remedy": "1. Look at the provider's quota page for the key that `web_search` uses: raise "
+        "the quota, or wait until it resets. 2. Give the client exponential backoff with jitter "
+        "and a small number of attempts. Then start the run again.",
         "group": {"trace_id": "ls_demo_881", "operation": "web_search"},
         "trace_id": "ls_demo_881",
         "count": len(marks),
@@ -72,7 +74,7 @@ def retry_storm(**fields: Any) -> Finding:
         "severity": "warning",
         "category": "execution-error-retry",
         "title": "Retry storm",
-        "summary": "web_search was tried again 0.6 s after it had been refused.",
+        "summary": "`web_search` was tried again 600 ms after it had failed",
         "cause": "The agent repeats a call that has just failed.",
         "remedy": "Wait longer between attempts.",
         "evidence": [evidence(4, 2.4, "retry")],
@@ -93,7 +95,8 @@ def run_crashed(**fields: Any) -> Finding:
 
 
 def moment(line: int, seconds: float, kind: str, status: str, **facts: Any) -> Moment:
-    return Moment(at=evidence(line, seconds, kind), status=status, **facts)
+    where = {"source": facts.pop("source")} if "source" in facts else {}
+    return Moment(at=evidence(line, seconds, kind, **where), status=status, **facts)
 
 
 def demo_timeline() -> list[Moment]:
@@ -197,7 +200,10 @@ def busy() -> Report:
             rule="repeated_failing_call",
             severity="warning",
             title="The same failing call, again and again",
-            summary="Bash failed 141 times with the same arguments.",
+            summary="`Bash` failed 141 times with the same arguments",
+            cause="`Bash` was called 141 times with exactly the same arguments and failed each "
+            "time. The agent does not take the error as a reason to do something else.",
+            remedy="Stop the run, then add the missing target or tell the agent which one to use.",
             count=141,
             evidence=marks,
         ),
@@ -220,6 +226,7 @@ def busy() -> Report:
                 "tool_result",
                 "failed",
                 operation="Bash",
+                source=path,
                 error_message="make: *** No rule to make target 'deploy-staging-eu-west-1'. Stop.",
             )
             for n in range(1, 19)

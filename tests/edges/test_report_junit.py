@@ -50,18 +50,20 @@ def test_a_failed_trace_is_one_failed_case_with_all_its_findings(samples: Module
     }
     assert failure is not None
     assert failure.get("type") == "rate_limit_exhausted"
-    assert str(failure.get("message")).startswith("Provider quota exhausted: web_search was rate-")
+    assert str(failure.get("message")).startswith(
+        "Provider quota exhausted: `web_search` was rate-"
+    )
     told = failure.text or ""
     for part in (
         "critical: Provider quota exhausted: ",
-        "Cause: The provider behind web_search",
-        "Remedy: Check the provider's quota",
+        "Cause: `web_search` was refused",
+        "Remedy: 1. Look at the provider's quota",
         "examples/sample_failure_trace.jsonl:3  {",
         "warning: Retry storm: ",
         "critical: Run crashed: ",
     ):
         assert part in told
-    assert text_of(case, "system-out").startswith("failed: 3.7 s · 2 calls, 2 failed")
+    assert text_of(case, "system-out").startswith("failed: 3.7 s · 2 calls · 2 failures")
     assert "not checked is not clean" in text_of(case, "system-out")
 
 

@@ -12,11 +12,11 @@ from markdown_it import MarkdownIt
 
 from lastsignal.core.report import Report
 from lastsignal.edges.report import render
-from lastsignal.edges.report.markdown import MAX_CHARACTERS, code, escape
+from lastsignal.edges.report.markdown import MAX_CHARACTERS, code, escape, prose
 
 GITHUB_LIMIT = 65_536
 
-OWN_TAGS = {"h2", "h3", "p", "ul", "li", "strong", "code", "details", "summary"}
+OWN_TAGS = {"h2", "h3", "p", "ul", "ol", "li", "strong", "code", "details", "summary"}
 
 
 def markdown(report: Report) -> str:
@@ -77,6 +77,20 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 
     assert made.count("<code>") == 1
     assert shown(made).strip() == " ".join(text.split())
+
+
+def test_what_a_rule_quotes_in_backticks_is_code_and_nothing_more() -> None:
+    made = rendered(prose("`web_search` said `<b>` and ``x` *no*"))
+
+    assert made.startswith("<p><code>web_search</code> said <code>&lt;b&gt;</code> and ")
+    assert set(re.findall(r"</?([a-z0-9]+)", made)) == {"p", "code"}
+
+
+def test_numbered_steps_of_a_remedy_are_a_list(samples: ModuleType) -> None:
+    found = markdown(samples.demo())
+
+    assert "**Remedy**\n\n1. Look at the provider's quota page" in found
+    assert "\n2. Give the client exponential backoff" in found
 
 
 def test_nobody_is_mentioned_nothing_is_referred_to_and_no_address_becomes_a_link() -> None:

@@ -144,8 +144,8 @@ def test_each_finding_is_a_result_at_the_line_that_shows_it(samples: ModuleType)
     assert other["physicalLocation"]["region"]["startLine"] == 5
     assert cause["partialFingerprints"]["findingId/v1"] == "3f6c0a91d2be"
     assert cause["properties"]["traceId"] == "ls_demo_881"
-    assert cause["message"]["text"].startswith("Provider quota exhausted: web_search was rate-")
-    assert "\nRemedy: Check the provider's quota" in cause["message"]["text"]
+    assert cause["message"]["text"].startswith("Provider quota exhausted: `web_search` was rate-")
+    assert "\nRemedy: 1. Look at the provider's quota" in cause["message"]["text"]
 
 
 def test_an_info_finding_is_a_note(samples: ModuleType) -> None:
@@ -212,6 +212,13 @@ def test_inputs_that_gave_nothing_and_lost_traces_are_notifications(samples: Mod
         "notes.txt: give a trace",
         "2 traces given up for their number: their findings are incomplete",
     ]
+
+
+def test_what_was_not_checked_is_a_note(samples: ModuleType) -> None:
+    (note,) = run(samples.demo())["invocations"][0]["toolExecutionNotifications"]
+
+    assert note["level"] == "note"
+    assert note["message"]["text"].startswith("Unchecked: budget_gate, context_overflow, model_")
 
 
 def test_hostile_text_makes_no_placeholder_no_link_and_no_control_character(

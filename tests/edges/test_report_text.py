@@ -37,17 +37,18 @@ def test_a_failed_run_reads_from_its_headline_to_its_remedy(samples: ModuleType)
     told = [
         "✗ FAILED after 3.7 s: Provider quota exhausted",
         "trace ls_demo_881 · agent researcher · native · 2024-10-31 22:05:00 UTC",
-        "web_search was rate-limited 2 times in a row",
-        "its quota for this key",
+        "`web_search` was refused for its rate limit twice in 1.1 s",
+        "The provider's quota for this key",
         "rule rate_limit_exhausted · critical · seen 2 times",
         "examples/sample_failure_trace.jsonl:3  …",
         "examples/sample_failure_trace.jsonl:5  …",
-        "Retry storm: web_search was tried again 0.6 s after it had been refused. (line 4)",
+        "Retry storm: `web_search` was tried again 600 ms after it had failed (line 4)",
         "Run crashed: RateLimitExhaustionError: Exceeded provider quota (line 6)",
         "> +1.8 s  line 3  web_search failed: HTTP 429 Too Many Requests",
-        "3.7 s · 2 calls, 2 failed · 2,052 tokens · $0.0213",
+        "3.7 s · 2 calls · 2 failures · 2,052 tokens · $0.0213",
         "of which after the cause had shown: 640 tokens · $0.0061",
-        "Check the provider's quota and raise it",
+        "1. Look at the provider's quota page",
+        "2. Give the client exponential backoff",
         "budget_gate, context_overflow, model_call_timeout: the records carry too little to tell",
         "1 trace: 1 failed · findings: 2 critical, 1 warning",
         "1 input · 6 records · 6 events · native",
@@ -56,6 +57,28 @@ def test_a_failed_run_reads_from_its_headline_to_its_remedy(samples: ModuleType)
 
     assert places == sorted(places)
     assert "not checked is not clean" in " ".join(found.split())
+
+
+@pytest.mark.parametrize(
+    ("remedy", "steps"),
+    [
+        ("Wait.", ["Wait."]),
+        (
+            "1. Wait. 2. Retry in 3. minutes. 3. Stop.",
+            ["1. Wait.", "2. Retry in 3. minutes.", "3. Stop."],
+        ),
+        ("1. Wait for 1.5 s.", ["1. Wait for 1.5 s."]),
+        ("2. Wait. 3. Stop.", ["2. Wait. 3. Stop."]),
+        ("", []),
+    ],
+)
+def test_numbered_steps_of_a_remedy_stand_apart(
+    samples: ModuleType, remedy: str, steps: list[str]
+) -> None:
+    report = samples.report(samples.trace(cause=samples.finding(remedy=remedy), not_checked=[]))
+    rows = "\n".join(lines(report)).partition("  Remedy")[2].partition("\n\n")[0]
+
+    assert [row.strip() for row in rows.splitlines()] == steps
 
 
 def test_a_long_record_is_cut_around_what_matters(samples: ModuleType) -> None:

@@ -11,7 +11,7 @@ from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.findings import Finding
 from lastsignal.core.report import InputSummary, Report
 from lastsignal.core.rules import SEVERITIES
-from lastsignal.edges.report import phrases
+from lastsignal.edges.report import phrases, tallies
 from lastsignal.edges.report.options import Options
 from lastsignal.edges.report.visible import shorten
 
@@ -28,7 +28,7 @@ def render(report: Report, options: Options) -> str:
     suite = SubElement(suites, "testsuite", name=SUITE)
     for trace in report.traces:
         _add_trace(suite, trace, options)
-    for one in phrases.unread(report):
+    for one in tallies.unread(report):
         _add_unread(suite, one, "skipped" if report.events() else "error")
     _sum_up(suites, suite, report)
     ElementTree.indent(suites)
@@ -113,7 +113,7 @@ def _beside(trace: Diagnosis, failing: list[Finding]) -> list[str]:
         for finding in trace.findings()
         if finding not in failing
     ]
-    unchecked = phrases.unchecked([trace])
+    unchecked = tallies.unchecked([trace])
     return [*lines, f"unchecked: {unchecked}"] if unchecked else lines
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.report import Report
-from lastsignal.edges.report import phrases
+from lastsignal.edges.report import phrases, tallies
 from lastsignal.edges.report.options import Options
 from lastsignal.edges.report.visible import shorten, visible
 
@@ -42,8 +42,13 @@ def render(report: Report, options: Options) -> str:
 
 def escape(text: str, most: int = _LONG) -> str:
     """Return text that renders as itself: no markup, no HTML, no link, no mention."""
-    escaped = _SPECIAL.sub(r"\\\g<0>", shorten(visible(text), most))
-    return _MENTIONS.sub(_INVISIBLE, _LINKS.sub(r"\\", escaped))
+    return _escaped(shorten(visible(text), most))
+
+
+def prose(text: str) -> str:
+    """Return text of a rule: what stands between backticks is code, the rest is escaped."""
+    parts = re.split(r"`([^`]+)`", shorten(visible(text), _LONG))
+    return "".join(code(part) if index % 2 else _escaped(part) for index, part in enumerate(parts))
 
 
 def code(text: str, most: int = _LONG) -> str:
@@ -57,12 +62,17 @@ def code(text: str, most: int = _LONG) -> str:
     return f"{fence}{padding}{shown}{padding}{fence}"
 
 
+def _escaped(text: str) -> str:
+    escaped = _SPECIAL.sub(r"\\\g<0>", text)
+    return _MENTIONS.sub(_INVISIBLE, _LINKS.sub(r"\\", escaped))
+
+
 def _verdict(report: Report) -> str:
     if not report.traces:
         return "No traces found" if report.inputs else "Nothing was read"
-    found = phrases.severities(report.findings()) or "none"
+    found = tallies.severities(report.findings()) or "none"
     count = phrases.count(len(report.traces), "trace")
-    return f"{count}: {phrases.outcomes(report.traces)} · findings: {found}"
+    return f"{count}: {tallies.outcomes(report.traces)} · findings: {found}"
 
 
 def _block(trace: Diagnosis) -> list[str]:
@@ -75,7 +85,7 @@ def _block(trace: Diagnosis) -> list[str]:
     lines += _listed("Led to", trace.symptoms, home)
     lines += _cost(trace)
     if trace.cause is not None:
-        lines += [f"**Remedy.** {escape(trace.cause.remedy)}", ""]
+        lines += _remedy(trace.cause)
     lines += _listed("Also", trace.other, home)
     lines += _unchecked([trace])
     return lines + _timeline(trace, home)
@@ -88,17 +98,27 @@ def _identity(trace: Diagnosis) -> str:
 
 
 def _cause(cause: Finding) -> list[str]:
-    said = [phrases.summary_of(cause), cause.cause]
     seen = f", seen {phrases.count(cause.count, 'time')}" if cause.count > 1 else ""
     rule = code(phrases.identifier(cause.rule))
-    prose = " ".join(escape(text) for text in dict.fromkeys(said) if text)
+    told = prose(phrases.paragraph(cause.cause))
     first, _, last = phrases.abridged(cause.evidence, MAX_EVIDENCE)
     hidden = cause.count - len(first) - len(last)
     rows = [_evidence(one) for one in first]
     rows += [f"- … {phrases.more(hidden)}"] if hidden > 0 else []
     rows += [_evidence(one) for one in last]
-    lines = [f"**Cause.** {prose} ({rule}, {cause.severity}{seen})", ""]
+    lines = [f"**Cause.** {told} ({rule}, {cause.severity}{seen})", ""]
     return lines + (["**Evidence**", "", *rows, ""] if rows else [])
+
+
+def _remedy(cause: Finding) -> list[str]:
+    steps = phrases.steps(cause.remedy)
+    if len(steps) < 2:
+        return [f"**Remedy.** {prose(phrases.paragraph(cause.remedy))}", ""]
+    numbered = [
+        f"{number}. {prose(step.removeprefix(f'{number}. '))}"
+        for number, step in enumerate(steps, 1)
+    ]
+    return ["**Remedy**", "", *numbered, ""]
 
 
 def _evidence(one: Evidence) -> str:
@@ -112,7 +132,7 @@ def _listed(label: str, findings: Sequence[Finding], home: str | None) -> list[s
     lines = [f"**{label}**", ""]
     for finding in findings[:MAX_FINDINGS]:
         summary = phrases.summary_of(finding)
-        said = f": {escape(summary, _SHORT * 2)}" if summary else ""
+        said = f": {prose(summary)}" if summary else ""
         healed = ", healed" if finding.healed else ""
         places = escape(phrases.places(finding.evidence, home, most=3))
         lines.append(
@@ -133,7 +153,7 @@ def _cost(trace: Diagnosis) -> list[str]:
 
 
 def _unchecked(traces: Sequence[Diagnosis]) -> list[str]:
-    rules = phrases.unchecked(traces)
+    rules = tallies.unchecked(traces)
     return [f"**Unchecked.** {escape(rules)}.", ""] if rules else []
 
 
@@ -157,7 +177,7 @@ def _healthy(traces: Sequence[Diagnosis]) -> list[str]:
         return []
     if len(traces) > MAX_LINES:
         count = phrases.count(len(traces), "healthy trace")
-        return [f"✓ {count}: {phrases.outcomes(traces)}.", "", *_unchecked(traces)]
+        return [f"✓ {count}: {tallies.outcomes(traces)}.", "", *_unchecked(traces)]
     lines = []
     for trace in traces:
         notes = dict.fromkeys(phrases.title(finding.title) for finding in trace.findings())
@@ -169,7 +189,7 @@ def _healthy(traces: Sequence[Diagnosis]) -> list[str]:
 
 
 def _inputs(report: Report) -> list[str]:
-    inputs = phrases.unread(report)
+    inputs = tallies.unread(report)
     lines = []
     for one in inputs[:MAX_LINES]:
         advice = one.advice or "no event could be read from it"
@@ -179,5 +199,5 @@ def _inputs(report: Report) -> list[str]:
     if lines:
         lines.append("")
     if report.evicted_traces:
-        lines += [phrases.evicted(report), ""]
-    return [*lines, f"Read: {' · '.join(escape(one) for one in phrases.reading(report))}"]
+        lines += [tallies.evicted(report), ""]
+    return [*lines, f"Read: {' · '.join(escape(one) for one in tallies.reading(report))}"]

@@ -61,17 +61,23 @@ class Page:
             self.line(" " * indent, row)
 
     def section(
-        self, label: str, body: Sequence[Text], most: int | None = None, style: str = "bold"
+        self,
+        label: str,
+        body: Sequence[Text],
+        *,
+        most: int | None = None,
+        hang: int = 0,
+        style: str = "bold",
     ) -> None:
         """Write a body beside its label; nothing where it is empty.
 
         Args:
             label: for the gutter.
             body: its entries.
-            most: how many entries there is room for; a list's entries hang, so that each is seen.
+            most: how many entries there is room for.
+            hang: how far the lines of an entry after its first are indented.
             style: of the label.
         """
-        hang = 0 if most is None else 2
         rows = [line for text in body[:most] for line in self._hung(text, hang)]
         if most is not None and len(body) > most:
             rows.append(Text(f"… {more(len(body) - most)}", "dim"))

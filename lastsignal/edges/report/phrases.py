@@ -5,8 +5,8 @@ Everything returned here may hold text out of traces; it is `visible`, and each 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import isfinite
 from typing import TypeVar
@@ -15,8 +15,6 @@ from lastsignal.core.diagnosis import Diagnosis, Moment, Outcome
 from lastsignal.core.durations import show_duration
 from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.groups import Progress
-from lastsignal.core.report import InputSummary, Report
-from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.report.visible import escaped, focused, shorten, visible
 
 T = TypeVar("T")
@@ -29,10 +27,6 @@ SYMBOLS: dict[Outcome, str] = {
     "succeeded": "✓",
 }
 """In the order in which outcomes are told: the worst first."""
-
-NOT_CLEAN = "the records carry too little to tell, and not checked is not clean"
-
-MAX_FORMATS = 12
 
 _ID = 64  # cells of an identifier: a UUID or a 32-digit trace id is never cut
 _TITLE = 120
@@ -70,6 +64,17 @@ def identifier(text: str) -> str:
 def paragraph(text: str) -> str:
     """Return prose on one line."""
     return shorten(visible(text), _PARAGRAPH)
+
+
+def steps(text: str) -> list[str]:
+    """Return prose as a list where it numbers its steps (`1. … 2. …`), else as one entry."""
+    found: list[str] = []
+    rest = paragraph(text)
+    while rest.startswith(f"{len(found) + 1}. "):
+        step, *after = re.split(rf"(?<=[.!?:;)]) (?={len(found) + 2}\. )", rest, maxsplit=1)
+        found.append(step)
+        rest = after[0] if after else ""
+    return [*found, rest] if rest else found
 
 
 def path(source: str) -> str:
@@ -145,8 +150,9 @@ def spent(trace: Diagnosis) -> list[str]:
     if took(trace):
         parts.append(took(trace))
     if trace.calls:
-        failed = f", {trace.failures:,} failed" if trace.failures else ""
-        parts.append(count(trace.calls, "call") + failed)
+        parts.append(count(trace.calls, "call"))
+    if trace.failures:
+        parts.append(count(trace.failures, "failure"))
     tokens = trace.input_tokens + trace.output_tokens
     if tokens:
         parts.append(count(tokens, "token"))
@@ -222,61 +228,3 @@ def abridged(entries: Sequence[T], most: int) -> tuple[list[T], int, list[T]]:
         return list(entries), 0, []
     first = (most + 1) // 2
     return list(entries[:first]), len(entries) - most, list(entries[len(entries) - most + first :])
-
-
-def outcomes(traces: Iterable[Diagnosis]) -> str:
-    """Return `1 failed, 2 succeeded`."""
-    tally = Counter(trace.outcome for trace in traces)
-    return ", ".join(f"{tally[outcome]:,} {outcome}" for outcome in SYMBOLS if tally[outcome])
-
-
-def severities(findings: Iterable[Finding]) -> str:
-    """Return `1 critical, 2 warning`."""
-    tally = Counter(finding.severity for finding in findings)
-    return ", ".join(f"{tally[one]:,} {one}" for one in reversed(SEVERITIES) if tally[one])
-
-
-def unread(report: Report) -> list[InputSummary]:
-    """Return the inputs that gave no event."""
-    return [one for one in report.inputs if not one.events]
-
-
-def unchecked(traces: Sequence[Diagnosis], most: int = 6) -> str:
-    """Return which rules could not be checked, and what that means; empty where all could."""
-    tally = Counter(rule for trace in traces for rule in trace.not_checked)
-    if not tally:
-        return ""
-    named = []
-    for rule, number in tally.most_common(most):
-        where = f" ({count(number, 'trace')})" if len(traces) > 1 else ""
-        named.append(identifier(rule) + where)
-    hidden = len(tally) - len(named)
-    return f"{', '.join(named)}{f' {more(hidden)}' if hidden else ''}: {NOT_CLEAN}"
-
-
-def evicted(report: Report) -> str:
-    """Return what is to be said of traces that were given up."""
-    lost = count(report.evicted_traces, "trace")
-    return f"{lost} given up for their number: their findings are incomplete"
-
-
-def reading(report: Report) -> list[str]:
-    """Return what was read and what was not, each part as a phrase."""
-    parts = [
-        count(len(report.inputs), "input"),
-        count(sum(one.records for one in report.inputs), "record"),
-        count(report.events(), "event"),
-    ]
-    formats = dict.fromkeys(name for one in report.inputs for name in one.format)
-    if formats:
-        named = ", ".join(identifier(name) for name in list(formats)[:MAX_FORMATS])
-        hidden = len(formats) - MAX_FORMATS
-        parts.append(f"{named} {more(hidden)}" if hidden > 0 else named)
-    skipped: Counter[str] = Counter()
-    for one in report.inputs:
-        skipped.update(one.skipped)
-    total = skipped.total()
-    if total:
-        reasons = ", ".join(f"{n:,} {identifier(why)}" for why, n in skipped.most_common(6) if n)
-        parts.append(f"{total:,} skipped ({reasons}{', …' if len(skipped) > 6 else ''})")
-    return parts

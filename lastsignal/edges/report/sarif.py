@@ -15,7 +15,7 @@ from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.report import InputSummary, Report
 from lastsignal.core.rules import Severity
-from lastsignal.edges.report import phrases
+from lastsignal.edges.report import phrases, tallies
 from lastsignal.edges.report.json_text import encode, indented
 from lastsignal.edges.report.options import Options
 
@@ -139,10 +139,13 @@ def _message(finding: Finding) -> str:
 
 
 def _notifications(report: Report, options: Options) -> list[Json]:
-    inputs = phrases.unread(report)[:MAX_NOTIFICATIONS]
+    inputs = tallies.unread(report)[:MAX_NOTIFICATIONS]
     said = [_unread(one, options) for one in inputs]
     if report.evicted_traces:
-        said.append({"level": "warning", "message": {"text": phrases.evicted(report)}})
+        said.append({"level": "warning", "message": {"text": tallies.evicted(report)}})
+    unchecked = tallies.unchecked(report.traces)
+    if unchecked:
+        said.append({"level": "note", "message": {"text": _plain(f"Unchecked: {unchecked}")}})
     return said
 
 

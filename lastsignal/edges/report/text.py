@@ -9,7 +9,7 @@ from rich.text import Text
 
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.report import Report
-from lastsignal.edges.report import phrases
+from lastsignal.edges.report import phrases, tallies
 from lastsignal.edges.report.options import Options
 from lastsignal.edges.report.page import Page
 from lastsignal.edges.report.text_trace import write_block, write_headline, write_line
@@ -33,7 +33,9 @@ def render(report: Report, options: Options) -> str:
 
 
 def _write_troubled(page: Page, traces: Sequence[Diagnosis]) -> None:
-    for trace in traces[:MAX_BLOCKS]:
+    for number, trace in enumerate(traces[:MAX_BLOCKS]):
+        if number:
+            page.rule()
         write_block(page, trace)
         page.blank()
     brief = traces[MAX_BLOCKS : MAX_BLOCKS + MAX_HEADLINES]
@@ -52,20 +54,20 @@ def _write_healthy(page: Page, traces: Sequence[Diagnosis]) -> None:
     if len(traces) > MAX_LINES:
         page.line(
             Text(f"✓ {phrases.count(len(traces), 'healthy trace')}", "bold green"),
-            f": {phrases.outcomes(traces)}",
+            f": {tallies.outcomes(traces)}",
         )
     else:
         widest = max(cell_len(phrases.identifier(trace.trace_id)) for trace in traces)
         for trace in traces:
             write_line(page, trace, widest)
-    unchecked = phrases.unchecked(traces)
+    unchecked = tallies.unchecked(traces)
     if unchecked:
         page.flow(Text(f"Unchecked: {unchecked}", "dim"))
     page.blank()
 
 
 def _write_unread(page: Page, report: Report) -> None:
-    inputs = phrases.unread(report)
+    inputs = tallies.unread(report)
     for one in inputs[:MAX_UNREAD]:
         advice = phrases.paragraph(one.advice) if one.advice else "no event could be read from it"
         page.flow(
@@ -83,10 +85,10 @@ def _write_summary(page: Page, report: Report) -> None:
     verdict = Text("No traces found" if report.inputs else "Nothing was read", "bold")
     if report.traces:
         count = phrases.count(len(report.traces), "trace")
-        verdict = Text.assemble((f"{count}: {phrases.outcomes(report.traces)}", "bold"))
-        found = phrases.severities(report.findings())
+        verdict = Text.assemble((f"{count}: {tallies.outcomes(report.traces)}", "bold"))
+        found = tallies.severities(report.findings())
         verdict.append(f" · findings: {found}" if found else " · no findings")
     page.flow(verdict, 0)
-    page.flow(Text(" · ".join(phrases.reading(report)), "dim"), 0)
+    page.flow(Text(" · ".join(tallies.reading(report)), "dim"), 0)
     if report.evicted_traces:
-        page.flow(Text(f"! {phrases.evicted(report)}", "yellow"), 0)
+        page.flow(Text(f"! {tallies.evicted(report)}", "yellow"), 0)

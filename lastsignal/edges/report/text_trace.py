@@ -10,7 +10,7 @@ from rich.text import Text
 from lastsignal.core.diagnosis import Diagnosis, Moment, Outcome
 from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.rules import Severity
-from lastsignal.edges.report import phrases
+from lastsignal.edges.report import phrases, tallies
 from lastsignal.edges.report.page import Page, row
 from lastsignal.edges.report.visible import shorten
 
@@ -36,13 +36,16 @@ def write_block(page: Page, trace: Diagnosis) -> None:
         page.section("Cause", _cause(trace.cause))
         page.section("Evidence", _evidence(page, trace.cause))
     home = phrases.home_of(trace)
-    page.section("Led to", [_symptom(finding, home) for finding in trace.symptoms], MAX_SYMPTOMS)
+    symptoms = [_symptom(finding, home) for finding in trace.symptoms]
+    page.section("Led to", symptoms, most=MAX_SYMPTOMS, hang=2)
     page.section("Timeline", _timeline(page, trace, home))
     page.section("Cost", _cost(trace))
     if trace.cause is not None:
-        page.section("Remedy", [Text(phrases.paragraph(trace.cause.remedy))], style="bold green")
-    page.section("Also", [_other(finding, home) for finding in trace.other], MAX_OTHER)
-    unchecked = phrases.unchecked([trace])
+        steps = [Text(step) for step in phrases.steps(trace.cause.remedy)]
+        page.section("Remedy", steps, hang=3 if len(steps) > 1 else 0, style="bold green")
+    others = [_other(finding, home) for finding in trace.other]
+    page.section("Also", others, most=MAX_OTHER, hang=2)
+    unchecked = tallies.unchecked([trace])
     page.section("Unchecked", [Text(unchecked, "dim")] if unchecked else [])
 
 
@@ -91,11 +94,7 @@ def _cause(cause: Finding) -> list[Text]:
     facts = [f"rule {phrases.identifier(cause.rule)}", cause.severity]
     if cause.count > 1:
         facts.append(f"seen {phrases.count(cause.count, 'time')}")
-    said = [phrases.summary_of(cause), phrases.paragraph(cause.cause)]
-    return [
-        *(Text(text) for text in dict.fromkeys(said) if text),
-        Text(" · ".join(facts), "dim"),
-    ]
+    return [Text(phrases.paragraph(cause.cause)), Text(" · ".join(facts), "dim")]
 
 
 def _evidence(page: Page, cause: Finding) -> list[Text]:

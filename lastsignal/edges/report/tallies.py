@@ -1,0 +1,77 @@
+"""The words for many: how runs ended, what was found, read, left unread and not checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from lastsignal.core.diagnosis import Diagnosis
+from lastsignal.core.findings import Finding
+from lastsignal.core.report import InputSummary, Report
+from lastsignal.core.rules import SEVERITIES
+from lastsignal.edges.report import phrases
+
+MAX_FORMATS = 12
+NOT_CLEAN = "the records carry too little to tell, and not checked is not clean"
+
+
+def outcomes(traces: Iterable[Diagnosis]) -> str:
+    """Return `1 failed, 2 succeeded`."""
+    tally = Counter(trace.outcome for trace in traces)
+    return ", ".join(
+        f"{tally[outcome]:,} {outcome}" for outcome in phrases.SYMBOLS if tally[outcome]
+    )
+
+
+def severities(findings: Iterable[Finding]) -> str:
+    """Return `1 critical, 2 warning`."""
+    tally = Counter(finding.severity for finding in findings)
+    return ", ".join(f"{tally[one]:,} {one}" for one in reversed(SEVERITIES) if tally[one])
+
+
+def unread(report: Report) -> list[InputSummary]:
+    """Return the inputs that gave no event."""
+    return [one for one in report.inputs if not one.events]
+
+
+def unchecked(traces: Sequence[Diagnosis], most: int = 6) -> str:
+    """Return which rules could not be checked, and what that means; empty where all could."""
+    tally = Counter(rule for trace in traces for rule in trace.not_checked)
+    if not tally:
+        return ""
+    named = []
+    for rule, number in tally.most_common(most):
+        where = f" ({phrases.count(number, 'trace')})" if len(traces) > 1 else ""
+        named.append(phrases.identifier(rule) + where)
+    hidden = len(tally) - len(named)
+    return f"{', '.join(named)}{f' {phrases.more(hidden)}' if hidden else ''}: {NOT_CLEAN}"
+
+
+def evicted(report: Report) -> str:
+    """Return what is to be said of traces that were given up."""
+    lost = phrases.count(report.evicted_traces, "trace")
+    return f"{lost} given up for their number: their findings are incomplete"
+
+
+def reading(report: Report) -> list[str]:
+    """Return what was read and what was not, each part as a phrase."""
+    parts = [
+        phrases.count(len(report.inputs), "input"),
+        phrases.count(sum(one.records for one in report.inputs), "record"),
+        phrases.count(report.events(), "event"),
+    ]
+    formats = dict.fromkeys(name for one in report.inputs for name in one.format)
+    if formats:
+        named = ", ".join(phrases.identifier(name) for name in list(formats)[:MAX_FORMATS])
+        hidden = len(formats) - MAX_FORMATS
+        parts.append(f"{named} {phrases.more(hidden)}" if hidden > 0 else named)
+    skipped: Counter[str] = Counter()
+    for one in report.inputs:
+        skipped.update(one.skipped)
+    total = skipped.total()
+    if total:
+        reasons = ", ".join(
+            f"{n:,} {phrases.identifier(why)}" for why, n in skipped.most_common(6) if n
+        )
+        parts.append(f"{total:,} skipped ({reasons}{', …' if len(skipped) > 6 else ''})")
+    return parts
