@@ -60,6 +60,16 @@ class Page:
         for row in self._wrapped(text, self.width - indent):
             self.line(" " * indent, row)
 
+    def join(self, parts: Sequence[Text], indent: int = 0) -> None:
+        """Write phrases with dots between, broken between phrases rather than within them."""
+        line = Text()
+        for part in parts:
+            if line and line.cell_len + part.cell_len + 3 > self.width - indent:
+                self.flow(line, indent)
+                line = Text()
+            line = Text.assemble(line, (" · ", "dim"), part) if line else part
+        self.flow(line, indent)
+
     def section(
         self,
         label: str,

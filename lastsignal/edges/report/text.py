@@ -82,13 +82,15 @@ def _write_unread(page: Page, report: Report) -> None:
 
 def _write_summary(page: Page, report: Report) -> None:
     page.rule()
-    verdict = Text("No traces found" if report.inputs else "Nothing was read", "bold")
+    verdict = [Text("No traces found" if report.inputs else "Nothing was read", "bold")]
     if report.traces:
         count = phrases.count(len(report.traces), "trace")
-        verdict = Text.assemble((f"{count}: {tallies.outcomes(report.traces)}", "bold"))
         found = tallies.severities(report.findings())
-        verdict.append(f" · findings: {found}" if found else " · no findings")
-    page.flow(verdict, 0)
-    page.flow(Text(" · ".join(tallies.reading(report)), "dim"), 0)
+        verdict = [
+            Text(f"{count}: {tallies.outcomes(report.traces)}", "bold"),
+            Text(f"findings: {found}" if found else "no findings"),
+        ]
+    page.join(verdict)
+    page.join([Text(part, "dim") for part in tallies.reading(report)])
     if report.evicted_traces:
         page.flow(Text(f"! {tallies.evicted(report)}", "yellow"), 0)

@@ -62,7 +62,7 @@ def write_headline(page: Page, trace: Diagnosis) -> None:
         ),
         indent=0,
     )
-    page.flow(_identity(trace))
+    page.join(_identity(trace), indent=2)
 
 
 def write_line(page: Page, trace: Diagnosis, id_cells: int) -> None:
@@ -80,14 +80,11 @@ def write_line(page: Page, trace: Diagnosis, id_cells: int) -> None:
     page.line(text)
 
 
-def _identity(trace: Diagnosis) -> Text:
+def _identity(trace: Diagnosis) -> list[Text]:
     started = phrases.show_time(trace.started_at)
     details = [*phrases.who(trace), *([started] if started else [])]
-    return Text.assemble(
-        ("trace ", "dim"),
-        phrases.identifier(trace.trace_id),
-        ("".join(f" · {one}" for one in details), "dim"),
-    )
+    name = Text.assemble(("trace ", "dim"), phrases.identifier(trace.trace_id))
+    return [name, *(Text(one, "dim") for one in details)]
 
 
 def _cause(cause: Finding) -> list[Text]:
