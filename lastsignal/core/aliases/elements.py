@@ -12,6 +12,21 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+_decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def elements_of(container: bytes, array: msgspec.Raw) -> list[tuple[int, bytes]]:
+    """Return (offset in the container, bytes) of each element of an undecoded array inside it.
+
+    What is no array has no elements.
+    """
+    data = bytes(array)
+    try:
+        elements = _decode_array(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return []
+    return list(locate(data, elements, max(container.find(data), 0)))
+
 
 def locate(
     container: bytes, elements: Iterable[msgspec.Raw], base: int = 0

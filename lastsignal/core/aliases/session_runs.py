@@ -7,14 +7,68 @@ merely idle then has no open run, and one that stops in the middle of its work h
 
 from __future__ import annotations
 
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from lastsignal.core.events import Event
+from lastsignal.core.aliases.error_text import ErrorFields
+from lastsignal.core.events import Event, Status
 
 MAX_REMEMBERED = 10_000
 """Ids kept of one source; the oldest go first. Repeats of a record come soon after it."""
 
 Value = TypeVar("Value")
+NO_ERROR = ErrorFields()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The run that a record belongs to, at the record's time: a session's turn, or a sub-agent."""
+
+    trace_id: str
+    run_id: str
+    parent_id: str | None
+    agent: str
+    at: float
+
+    def event(self, **fields: Any) -> Event:
+        """Make an event of a call inside this run."""
+        return Event(
+            timestamp=self.at,
+            trace_id=self.trace_id,
+            agent=self.agent,
+            parent_id=self.run_id,
+            **fields,
+        )
+
+    def boundary(self, **fields: Any) -> Event:
+        """Make this run's agent_start or agent_end."""
+        return Event(
+            timestamp=self.at,
+            trace_id=self.trace_id,
+            agent=self.agent,
+            operation=self.agent,
+            call_id=self.run_id,
+            parent_id=self.parent_id,
+            **fields,
+        )
+
+    def open(self, open_runs: dict[str, float], **fields: Any) -> list[Event]:
+        """Open the run where it is not open."""
+        return open_run(
+            open_runs, self.boundary(event_type="agent_start", status="started", **fields)
+        )
+
+    def close(
+        self,
+        open_runs: dict[str, float],
+        status: Status = "completed",
+        error: ErrorFields = NO_ERROR,
+        **fields: Any,
+    ) -> list[Event]:
+        """Close the run where it is open."""
+        end = self.boundary(event_type="agent_end", **fields)
+        error.write(end, status)
+        return close_run(open_runs, end)
 
 
 def remember(known: dict[str, Value], key: str, value: Value) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,7 +20,7 @@ from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwr
 from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
-from lastsignal.core.aliases.session_runs import remember, replace
+from lastsignal.core.aliases.session_runs import Run, remember, replace
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import Event, Status
@@ -52,39 +51,6 @@ _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)\b")
 
 # The client's own names for causes that neither text nor status code would show.
 _CLASS_OF_CODE = {"verification_required": "auth", "max_output_tokens": "context_length"}
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The run that a record belongs to: a session's turn, or a sub-agent's work."""
-
-    trace_id: str
-    run_id: str
-    parent_id: str | None
-    agent: str
-    at: float
-
-    def event(self, **fields: Any) -> Event:
-        """Make an event of a call inside this run."""
-        return Event(
-            timestamp=self.at,
-            trace_id=self.trace_id,
-            agent=self.agent,
-            parent_id=self.run_id,
-            **fields,
-        )
-
-    def boundary(self, **fields: Any) -> Event:
-        """Make this run's agent_start or agent_end."""
-        return Event(
-            timestamp=self.at,
-            trace_id=self.trace_id,
-            agent=self.agent,
-            operation=self.agent,
-            call_id=self.run_id,
-            parent_id=self.parent_id,
-            **fields,
-        )
 
 
 class ContentState(msgspec.Struct):

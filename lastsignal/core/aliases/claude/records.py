@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.elements import locate
 from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 
@@ -126,17 +125,6 @@ def text_in(content: msgspec.Raw) -> str:
             None,
         )
     return value if isinstance(value, str) else ""
-
-
-def elements_of(container: bytes, array: msgspec.Raw) -> list[tuple[int, bytes]]:
-    """Return (offset in the container, bytes) of each element of an array inside it."""
-    data = bytes(array)
-    try:
-        elements = _decode_array(data)
-    except _DAMAGE:
-        return []
-    start = max(container.find(data), 0)
-    return list(locate(data, elements, start))
 
 
 def input_tokens(usage: object) -> int | None:

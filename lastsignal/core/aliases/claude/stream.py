@@ -15,7 +15,6 @@ from lastsignal.core.aliases.claude.content import (
     AGENT,
     UNNAMED_MODEL,
     ContentState,
-    Run,
     failed_model_call,
     model_call,
     tool_calls,
@@ -26,7 +25,7 @@ from lastsignal.core.aliases.claude.result import Outcome, Result, outcome_of
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
-from lastsignal.core.aliases.session_runs import close_run, open_run, replace
+from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
 from lastsignal.core.events import UNTIMED, Event
 from lastsignal.core.timestamps import parse_timestamp
 

@@ -15,7 +15,6 @@ from lastsignal.core.aliases.claude.content import (
     AGENT,
     UNNAMED_MODEL,
     ContentState,
-    Run,
     failed_model_call,
     is_interruption,
     model_call,
@@ -27,13 +26,13 @@ from lastsignal.core.aliases.claude.records import (
     Line,
     Message,
     blocks_of,
-    elements_of,
     message_of,
 )
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, number_of, text_of
-from lastsignal.core.aliases.session_runs import close_run, open_run, replace
+from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
 from lastsignal.core.events import UNTIMED, Event, Status
 from lastsignal.core.timestamps import parse_timestamp
 
