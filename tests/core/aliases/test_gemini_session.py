@@ -148,6 +148,7 @@ def test_the_turn_limit_and_a_loop_are_limits(read: Read) -> None:
         ("audit", "turn_limit", "failed"), ("agent_end", "gemini-cli", "failed"),
     ]  # fmt: skip
     assert events[-1].error_message == limit
+    assert events[-2].metadata == {"limit": 5}
     events, _ = read(HEADER, message("i1", "info", 3, "A potential loop was detected. Stopped."))
     assert shape(events)[1] == ("audit", "loop", "failed")
 

@@ -13,7 +13,9 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import elements_of
+from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import count_of, list_of, mapping_of, text_of
+from lastsignal.core.aliases.gemini.limits import limit_event, limit_in
 from lastsignal.core.aliases.gemini.tool_results import judge_call
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
@@ -30,10 +32,6 @@ _CHANGES = ("$set", "$rewindTo", "$patch")
 # What the client itself says of a turn, in messages of its own.
 _API_ERROR = re.compile(r"\s*[✕✖]?\s*\[API Error: ?(.*?)\]?\s*$", re.DOTALL)
 _CANCELLED = re.compile(r"\s*(?:Request cancelled|User cancelled the request)")
-_TURN_LIMIT = re.compile(
-    r".{0,60}(?:reached the maximum number of turns|max(?:imum)? session turns)"
-)
-_LOOP = re.compile(r".{0,20}potential loop was detected", re.IGNORECASE)
 _COMPRESSED = re.compile(
     r".{0,40}(?:chat history (?:was|has been) compressed|compressed from)", re.I
 )
@@ -224,6 +222,15 @@ class SessionDecoder:
         state = self.state
         api_error = _API_ERROR.match(text)
         is_open = bool(state.open_runs)
+        limit = limit_in(text)
+        if limit is not None:
+            audit = limit_event(run, limit, text)
+            error = ErrorFields(audit.error_message, audit.http_status, audit.error_type)
+            return [
+                *run.open(state.open_runs),
+                audit,
+                *run.close(state.open_runs, "failed", error),
+            ]
         if kind == "error" and (api_error or is_open):
             error = provider_error(api_error[1] if api_error else text)
             events = run.open(state.open_runs)
@@ -232,13 +239,6 @@ class SessionDecoder:
             return [*events, failed, *run.close(state.open_runs, "failed", error)]
         if _CANCELLED.match(text):
             return run.close(state.open_runs, "aborted")
-        if _TURN_LIMIT.match(text) or _LOOP.match(text):
-            events = run.open(state.open_runs)
-            limit = "turn_limit" if _TURN_LIMIT.match(text) else "loop"
-            error = provider_error(text)
-            audit = run.event(event_type="audit", operation=limit)
-            error.write(audit)
-            return [*events, audit, *run.close(state.open_runs, "failed", error)]
         if _COMPRESSED.match(text):
             return [run.event(event_type="audit", operation="compaction", status="completed")]
         return []

@@ -10,6 +10,7 @@ import msgspec
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.gemini.limits import limit_event, limit_in
 from lastsignal.core.aliases.gemini.tool_results import judge_failure
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember
@@ -20,10 +21,6 @@ from lastsignal.core.timestamps import parse_timestamp
 AGENT = "gemini-cli"
 _ABSENT = msgspec.Raw(b"")
 _TYPES = frozenset({"init", "message", "tool_use", "tool_result", "error", "result"})
-_TURN_LIMIT = re.compile(
-    r"turn ?limit|max(?:imum)? (?:session )?turns|maximum number of turns", re.I
-)
-_LOOP = re.compile(r"loop (?:was )?detected", re.IGNORECASE)
 _CANCELLED = re.compile(r"(?:Fatal)?Cancel|(?:Operation|Request) cancel", re.IGNORECASE)
 
 
@@ -144,13 +141,11 @@ class StreamDecoder:
     def _error(self, line: _Record, run: Run) -> list[Event]:
         """A notice. Only the limits among them end the run."""
         text = text_of(line.message) or ""
-        limit = _limit_in(text, None)
+        limit = limit_in(text)
         if limit is None or self.state.told:
             return []
         self.state.told = True
-        audit = run.event(event_type="audit", operation=limit)
-        provider_error(text).write(audit)
-        return [*run.open(self.state.open_runs), audit]
+        return [*run.open(self.state.open_runs), limit_event(run, limit, text)]
 
     def _result(self, line: _Record, run: Run) -> list[Event]:
         state = self.state
@@ -170,11 +165,11 @@ class StreamDecoder:
         if _CANCELLED.match(error.type or "") or _CANCELLED.match(error.message or ""):
             return events + run.close(state.open_runs, "aborted", error, duration_seconds=seconds)
         if not state.told:
-            limit = _limit_in(error.message or "", error.type)
+            limit = limit_in(error.message or "", error.type)
             leaf = (
                 self._model_call(run)
                 if limit is None
-                else run.event(event_type="audit", operation=limit)
+                else limit_event(run, limit, error.message or "")
             )
             error.write(leaf)
             events.append(leaf)
@@ -186,12 +181,6 @@ class StreamDecoder:
         return run.event(
             event_type="model_call", operation=model or "gemini", model=model, **fields
         )
-
-
-def _limit_in(text: str, error_type: str | None) -> str | None:
-    if _TURN_LIMIT.search(text) or _TURN_LIMIT.search(error_type or ""):
-        return "turn_limit"
-    return "loop" if _LOOP.search(text) else None
 
 
 def _tokens(stats: Any) -> dict[str, Any]:
