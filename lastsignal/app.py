@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+
+from msgspec.structs import replace
 
 import lastsignal
 from lastsignal.core.aliases.contract import Dialect
@@ -14,16 +17,17 @@ from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
+from lastsignal.core.findings import Finding
 from lastsignal.core.framing import Framer
 from lastsignal.core.report import InputSummary, Report
 from lastsignal.core.rules import Rule
-from lastsignal.edges.inputs import Source
+from lastsignal.edges.inputs import Place, Source, read_excerpts
 
-Progress = Callable[[Source, int], None]
-"""progress(source, bytes read of it since the last call)."""
+Progress = Callable[[str, int], None]
+"""progress(name of the source, bytes read of it since the last call)."""
 
 
-def no_progress(source: Source, count: int) -> None:
+def no_progress(source: str, count: int) -> None:
     """Tell nobody."""
 
 
@@ -62,14 +66,69 @@ def read_events(
     source: Source, reader: Reader, progress: Progress = no_progress
 ) -> Iterator[list[Event]]:
     """Yield the events of a source, a chunk's at a time."""
-    framer = Framer()
+    framer, told = Framer(), 0
     for chunk in source.chunks():
         yield reader.read(framer.feed(chunk))
-        progress(source, len(chunk))
+        progress(source.name, source.consumed - told)
+        told = source.consumed
     yield reader.read(framer.finish())
     yield reader.finish()
-    for reason, count in framer.skipped.items():
+    for reason, count in [*framer.skipped.items(), *source.skipped.items()]:
         reader.skip(reason, count)
+
+
+def in_order_of_time(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources in the order in which their events begin, so that a trace that goes on
+    in a rotated file is read as one. What shows no time keeps its place.
+    """
+    if len(sources) < 2:
+        return list(sources)
+    starts, latest = [], 0.0
+    for source in sources:
+        latest = _first_time(source) or latest
+        starts.append(latest)
+    return [source for _, source in sorted(zip(starts, sources, strict=True), key=itemgetter(0))]
+
+
+def _first_time(source: Source) -> float | None:
+    """Return the time of the earliest event of a source's first chunk."""
+    reader = Reader(source.name, LADDER, ingest_time=0.0)
+    framer = Framer()
+    for chunk in source.chunks():
+        events = [*reader.read(framer.feed(chunk)), *reader.finish()]
+        times = [event.timestamp for event in events if event.timestamp_source != "ingest"]
+        return min(times, default=None)
+    return None
+
+
+def with_excerpts(report: Report, sources: Sequence[Source]) -> Report:
+    """Return the report with the text of its evidence, re-read from the sources."""
+    places = {
+        one: Place(one.source, one.offset, focus=one.focus)
+        for finding in report.findings()
+        for one in finding.evidence
+    }
+    texts = read_excerpts(places.values(), sources)
+
+    def fill(finding: Finding | None) -> Finding | None:
+        if finding is None:
+            return None
+        evidence = [replace(one, excerpt=texts.get(places[one], "")) for one in finding.evidence]
+        return replace(finding, evidence=evidence)
+
+    def fill_all(findings: list[Finding]) -> list[Finding]:
+        return [filled for finding in findings if (filled := fill(finding)) is not None]
+
+    traces = [
+        replace(
+            trace,
+            cause=fill(trace.cause),
+            symptoms=fill_all(trace.symptoms),
+            other=fill_all(trace.other),
+        )
+        for trace in report.traces
+    ]
+    return replace(report, traces=traces)
 
 
 def diagnoses(engine: Engine) -> list[Diagnosis]:

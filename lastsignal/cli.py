@@ -9,6 +9,7 @@ import click
 
 import lastsignal
 from lastsignal.commands.diagnose import diagnose
+from lastsignal.commands.formats import formats
 from lastsignal.commands.normalize import normalize
 from lastsignal.commands.rules import rules
 from lastsignal.errors import LastSignalError
@@ -42,6 +43,7 @@ def cli() -> None:
 
 
 cli.add_command(diagnose)
+cli.add_command(formats)
 cli.add_command(normalize)
 cli.add_command(rules)
 

@@ -78,7 +78,7 @@ def diagnose(
     sources = in_order_of_time(open_sources(paths))
     with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
         report = run_diagnosis(sources, rules, progress=progress.advance)
-    report = with_excerpts(report)
+    report = with_excerpts(report, sources)
     options = Options(
         color=output is None and wants_color(os.environ, sys.stdout.isatty()),
         width=width_of(sys.stdout),
@@ -115,4 +115,4 @@ def _exit_code(report: Report, fail_on: str) -> int:
     worst = report.worst()
     if worst is None or fail_on == "never":
         return 0
-    return int(SEVERITIES.index(worst) >= SEVERITIES.index(fail_on))  # type: ignore[arg-type]  # click has checked it
+    return int(SEVERITIES.index(worst) >= SEVERITIES.index(fail_on))

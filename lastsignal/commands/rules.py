@@ -35,9 +35,13 @@ def rules() -> None:
 @rules.command("list")
 @paths_option
 @json_option
-def list_rules(paths: tuple[Path, ...], as_json: bool) -> int:
+@click.option("--markdown", "as_markdown", is_flag=True, help="Write the README's table.")
+def list_rules(paths: tuple[Path, ...], as_json: bool, as_markdown: bool) -> int:
     """List every rule with its severity, status and category."""
     loaded = load_rules(paths)
+    if as_markdown:
+        click.echo(markdown_table(loaded))
+        return 0
     if as_json:
         _echo_json([_summary(rule) for rule in loaded])
         return 0
@@ -112,6 +116,15 @@ def test_rules(files: tuple[Path, ...], verbose: bool, as_json: bool) -> int:
         err=True,
     )
     return 2 if failed else 0
+
+
+def markdown_table(loaded: list[Rule]) -> str:
+    """Return the table of rules as the README shows it."""
+    lines = ["| rule | severity | what it finds |", "|---|---|---|"]
+    for rule in sorted(loaded, key=lambda rule: rule.id):
+        text = rule.text
+        lines.append(f"| `{text.id}` | {text.severity} | {' '.join(text.description.split())} |")
+    return "\n".join(lines)
 
 
 def _print_result(console: Console, result: CaseResult) -> None:

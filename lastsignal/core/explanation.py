@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
-
-import msgspec
 
 from lastsignal.core.conditions import Condition, parse_condition
 from lastsignal.core.durations import show_duration
 from lastsignal.core.rules import Rule
-from lastsignal.core.windows import (
-    AnyWindow,
-    BaselineWindow,
+from lastsignal.core.windows.counting import (
     CountWindow,
     DistinctWindow,
     EventWindow,
-    GrowthWindow,
-    NewValueWindow,
     RatioWindow,
-    RepeatWindow,
-    SequenceWindow,
-    SilenceWindow,
-    SpikeWindow,
     StreakWindow,
     SumWindow,
 )
+from lastsignal.core.windows.learning import BaselineWindow, NewValueWindow
+from lastsignal.core.windows.order import RepeatWindow, SequenceWindow
+from lastsignal.core.windows.silence import SilenceWindow
+from lastsignal.core.windows.trend import GrowthWindow, SpikeWindow
 
 _COMPARISONS = {
     "gt": "above",
@@ -73,7 +68,7 @@ def sentence(rule: Rule) -> str:
     names = [name for name in rule.window.group_by if name != "trace_id"]
     scope = "per " + ", ".join(["trace", *names] if rule.within_trace else names or ["everything"])
     what = describe(rule.where) or "any event"
-    return f"{_window(rule.window, what)}, {scope}."
+    return f"{_SENTENCES[type(rule.window)](rule.window, what)}, {scope}."
 
 
 def describe(condition: Condition) -> str:
@@ -96,69 +91,103 @@ def _raw(condition: dict[str, Any] | None) -> str:
     return describe(parse_condition(condition or {}, "", lambda *_: None))
 
 
-def _window(window: AnyWindow, what: str) -> str:  # noqa: C901  # one case a window kind
-    match window:
-        case EventWindow():
-            return f"on each event where {what}"
-        case CountWindow():
-            within = show_duration(window.within)
-            return f"when {window.at_least} events come within {within} where {what}"
-        case StreakWindow():
-            return (
-                f"when {window.at_least} events follow one another where {what},"
-                f" with none between them where {_raw(window.reset)}"
-            )
-        case DistinctWindow():
-            within = show_duration(window.within)
-            return (
-                f"when {window.at_least} different {window.field} come within {within} where {what}"
-            )
-        case SumWindow():
-            within = f" within {show_duration(window.within)}" if window.within else ""
-            return (
-                f"when the sum of {window.field} reaches {window.at_least:g}{within} where {what}"
-            )
-        case RatioWindow():
-            return (
-                f"when {window.at_least:.0%} of at least {window.min_sample} events within"
-                f" {show_duration(window.within)} where {what} have {_raw(window.of)}"
-            )
-        case SpikeWindow():
-            within = show_duration(window.within)
-            return (
-                f"when {window.at_least} or more events within {within} are {window.factor:g} times"
-                f" those of the {within} before, where {what}"
-            )
-        case GrowthWindow():
-            return (
-                f"when {window.field} grows {window.at_least} times in a row to"
-                f" {window.factor:g} times its first value where {what}"
-            )
-        case SequenceWindow():
-            steps = [
-                ("no event where " if step.absent else "") + _raw(step.where)
-                for step in window.steps
-            ]
-            order = ", then ".join(steps) if window.ordered else " and ".join(steps)
-            return f"when within {show_duration(window.within)} there is {order}"
-        case SilenceWindow():
-            end = "its end" if window.pair else _raw(window.until) if window.until else "another"
-            until = " or before the trace ends" if window.at_end else ""
-            after = show_duration(window.after)
-            return f"when an event where {what} is not followed by {end} within {after}{until}"
-        case RepeatWindow():
-            return (
-                f"when a cycle of {window.min_period} to {window.max_period} events with the same"
-                f" {' and '.join(window.key)} comes {window.at_least} times where {what}"
-            )
-        case NewValueWindow():
-            return (
-                f"when {window.field} takes a new value after {window.min_history} events"
-                f" where {what}"
-            )
-        case BaselineWindow():
-            return (
-                f"when {window.field} lies {window.factor:g} times and {window.deviations:g}"
-                f" deviations above its own past of {window.min_sample} events where {what}"
-            )
-    raise TypeError(msgspec.json.encode(window).decode())
+def _event(window: EventWindow, what: str) -> str:
+    return f"on each event where {what}"
+
+
+def _count(window: CountWindow, what: str) -> str:
+    within = show_duration(window.within)
+    return f"when {window.at_least} events come within {within} where {what}"
+
+
+def _streak(window: StreakWindow, what: str) -> str:
+    said = (
+        f"when {window.at_least} events follow one another where {what},"
+        f" with none between them where {_raw(window.reset)}"
+    )
+    if window.or_before is not None:
+        said += f"; or when fewer are followed by an end where {_raw(window.or_before)}"
+    return said
+
+
+def _distinct(window: DistinctWindow, what: str) -> str:
+    within = show_duration(window.within)
+    return f"when {window.at_least} different {window.field} come within {within} where {what}"
+
+
+def _sum(window: SumWindow, what: str) -> str:
+    within = f" within {show_duration(window.within)}" if window.within else ""
+    fields = " and ".join(window.fields())
+    return f"when the sum of {fields} reaches {window.at_least:g}{within} where {what}"
+
+
+def _ratio(window: RatioWindow, what: str) -> str:
+    return (
+        f"when {window.at_least:.0%} of at least {window.min_sample} events within"
+        f" {show_duration(window.within)} where {what} have {_raw(window.of)}"
+    )
+
+
+def _spike(window: SpikeWindow, what: str) -> str:
+    within = show_duration(window.within)
+    return (
+        f"when {window.at_least} or more events within {within} are {window.factor:g} times"
+        f" those of the {within} before, where {what}"
+    )
+
+
+def _growth(window: GrowthWindow, what: str) -> str:
+    return (
+        f"when {window.field} grows {window.at_least} times in a row to"
+        f" {window.factor:g} times its first value where {what}"
+    )
+
+
+def _sequence(window: SequenceWindow, what: str) -> str:
+    steps = [("no event where " if step.absent else "") + _raw(step.where) for step in window.steps]
+    order = ", then ".join(steps) if window.ordered else " and ".join(steps)
+    return f"when within {show_duration(window.within)} there is {order}"
+
+
+def _silence(window: SilenceWindow, what: str) -> str:
+    end = "its end" if window.pair else _raw(window.until) if window.until else "another"
+    until = " or before the trace ends" if window.at_end else ""
+    return (
+        f"when an event where {what} is not followed by {end}"
+        f" within {show_duration(window.after)}{until}"
+    )
+
+
+def _repeat(window: RepeatWindow, what: str) -> str:
+    return (
+        f"when a cycle of {window.min_period} to {window.max_period} events with the same"
+        f" {' and '.join(window.key)} comes {window.at_least} times where {what}"
+    )
+
+
+def _new_value(window: NewValueWindow, what: str) -> str:
+    return f"when {window.field} takes a new value after {window.min_history} events where {what}"
+
+
+def _baseline(window: BaselineWindow, what: str) -> str:
+    return (
+        f"when {window.field} lies {window.factor:g} times and {window.deviations:g}"
+        f" deviations above its own past of {window.min_sample} events where {what}"
+    )
+
+
+_SENTENCES: dict[type, Callable[[Any, str], str]] = {
+    EventWindow: _event,
+    CountWindow: _count,
+    StreakWindow: _streak,
+    DistinctWindow: _distinct,
+    SumWindow: _sum,
+    RatioWindow: _ratio,
+    SpikeWindow: _spike,
+    GrowthWindow: _growth,
+    SequenceWindow: _sequence,
+    SilenceWindow: _silence,
+    RepeatWindow: _repeat,
+    NewValueWindow: _new_value,
+    BaselineWindow: _baseline,
+}

@@ -36,19 +36,24 @@ def console_for(stream: TextIO, *, width: int | None = None) -> Console:
     )
 
 
+def width_of(stream: TextIO) -> int:
+    """Return the columns of a terminal, or a width that suits a file."""
+    return console_for(stream).width
+
+
 class ReadingProgress:
     """A bar over the bytes of all inputs; nothing unless stderr is a terminal and the work long.
 
     Args:
         total: bytes of all inputs, None where one of them does not tell.
-        stream: where the bar is drawn.
+        stream: where the bar is drawn; None for nowhere.
     """
 
-    def __init__(self, total: int | None, stream: TextIO) -> None:
+    def __init__(self, total: int | None, stream: TextIO | None) -> None:
         worth = total is None or total >= LONG_WORK_BYTES
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        if stream.isatty() and worth:
+        if stream is not None and stream.isatty() and worth:
             self._progress = Progress(
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
