@@ -1,0 +1,193 @@
+"""What `diagnose` reads, as chunks of bytes: here a file or a stream."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+from lastsignal.edges.inputs.decompression import (
+    CHUNK_BYTES,
+    HEAD_BYTES,
+    decompression_of,
+    is_zip,
+)
+from lastsignal.errors import InputError
+
+_SPOOL_BYTES = 256 * 1024**2  # evidence from further on in a stream is shown without its text
+
+
+class Source(ABC):
+    """One input: finite, and read from its start.
+
+    Args:
+        name: as findings show it: the path as given, `path!member` in an archive, `-` for stdin.
+        size: what `consumed` will reach; None where nobody knows.
+    """
+
+    def __init__(self, name: str, size: int | None) -> None:
+        self.name = name
+        self.size = size
+        self.consumed = 0
+        """Bytes read so far, as they are stored: what progress is measured by."""
+        self.skipped: dict[str, int] = {}
+        """Faults of the container, by reason: what comes before them is read."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the decompressed bytes in chunks of a bounded size, from the start at every call.
+
+        Raises:
+            InputError: the source cannot be opened or read, or not another time.
+        """
+        self.consumed, self.skipped = 0, {}
+        with named_faults(self.name):
+            yield from self._decompress(self._counted(self._raw()))
+
+    def read_at(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return the bytes of each (offset, length), fewer where the source ends; in one pass."""
+        return cut_spans(copy.copy(self).chunks(), spans)
+
+    @abstractmethod
+    def _raw(self) -> Iterator[bytes]:
+        """Yield the bytes as they are stored."""
+
+    def _decompress(self, raw: Iterator[bytes]) -> Iterator[bytes]:
+        head = b""
+        for chunk in raw:
+            head += chunk
+            if len(head) >= HEAD_BYTES:
+                break
+        if is_zip(head):
+            raise InputError(
+                f"{self.name}: a zip archive cannot be read from a stream; save it to a file first"
+            )
+        decompress = decompression_of(head)
+        whole = chain([head], raw) if head else raw
+        return whole if decompress is None else decompress(whole, self._count)
+
+    def _counted(self, raw: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in raw:
+            self.consumed += len(chunk)
+            yield chunk
+
+    def _count(self, reason: str) -> None:
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+
+class FileSource(Source):
+    """A file on disk: plain, gzip or zstd."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        with named_faults(name):
+            super().__init__(name, path.stat().st_size)
+        self._path = path
+
+    def read_at(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return the bytes of each span; of a plain file only these are read."""
+        with named_faults(self.name), self._path.open("rb") as file:
+            if decompression_of(file.read(HEAD_BYTES)) is not None:
+                return super().read_at(spans)
+            found = []
+            for offset, length in spans:
+                file.seek(offset)
+                found.append(file.read(length))
+            return found
+
+    def _raw(self) -> Iterator[bytes]:
+        with self._path.open("rb", buffering=0) as file:
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+
+
+class StreamSource(Source):
+    """A pipe or standard input: read once, and copied to a temporary file for evidence.
+
+    Args:
+        name: as findings show it.
+        read: read(n) returns up to n bytes as soon as there are some, none at the end.
+    """
+
+    def __init__(self, name: str, read: Callable[[int], bytes]) -> None:
+        super().__init__(name, None)
+        self._read = read
+        self._spool: IO[bytes] | None = None
+        self._spooled = 0
+        self._is_whole = True
+        self._ended = False
+
+    def read_at(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Return the bytes of each span, as far as they were copied."""
+        again = copy.copy(self)
+        again._ended = again._is_whole = True
+        return cut_spans(again.chunks(), spans)
+
+    def _raw(self) -> Iterator[bytes]:
+        if not self._is_whole:
+            raise InputError(f"{self.name}: too long to be read twice; save it to a file first")
+        position = 0
+        while position < self._spooled and self._spool is not None:
+            self._spool.seek(position)
+            chunk = self._spool.read(min(CHUNK_BYTES, self._spooled - position))
+            position += len(chunk)
+            yield chunk
+        while not self._ended:
+            chunk = self._read(CHUNK_BYTES)
+            self._ended = not chunk
+            position += len(chunk)
+            self._keep(chunk)
+            if chunk:
+                yield chunk
+
+    def _keep(self, chunk: bytes) -> None:
+        if not self._is_whole:
+            return
+        try:
+            if self._spool is None:
+                self._spool = tempfile.TemporaryFile(buffering=0)
+                weakref.finalize(self, self._spool.close)
+            self._spool.seek(self._spooled)
+            self._spool.write(chunk)
+        except OSError:  # no room for temporary files: the report has less to show
+            self._is_whole = False
+            return
+        self._spooled += len(chunk)
+        self._is_whole = self._spooled <= _SPOOL_BYTES
+
+
+@contextmanager
+def named_faults(name: str) -> Iterator[None]:
+    """Turn what the system says into an error that names the source.
+
+    Raises:
+        InputError: instead of any OSError.
+    """
+    try:
+        yield
+    except PermissionError as error:
+        raise InputError(f"{name}: permission denied; let this user read it") from error
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+
+
+def cut_spans(chunks: Iterator[bytes], spans: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Return the bytes of each (offset, length), and read no further than the last one reaches."""
+    found = [bytearray() for _ in spans]
+    waiting = sorted(range(len(spans)), key=lambda index: spans[index], reverse=True)
+    open_spans: list[int] = []
+    start = 0
+    while (waiting or open_spans) and (chunk := next(chunks, b"")):
+        end = start + len(chunk)
+        while waiting and spans[waiting[-1]][0] < end:
+            open_spans.append(waiting.pop())
+        for index in open_spans:
+            offset, length = spans[index]
+            found[index] += chunk[max(0, offset - start) : max(0, offset + length - start)]
+        open_spans = [index for index in open_spans if sum(spans[index]) > end]
+        start = end
+    return [bytes(data) for data in found]
