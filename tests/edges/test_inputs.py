@@ -111,6 +111,7 @@ class TestNamedPaths:
             ("dangling", "dangling: is a link to nothing; name the file itself"),
             ("socket", "socket: is no file, folder or pipe; name one"),
             ("file/below", "file/below: no such file or folder; check the path"),
+            ("x" * 300, "x" * 300 + ": cannot be read: File name too long"),
         ],
     )
     def test_what_cannot_be_read_is_named_with_the_way_out(

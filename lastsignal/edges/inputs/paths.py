@@ -76,7 +76,7 @@ def open_sources(arguments: Sequence[str], stdin: Callable[[int], bytes] | None 
     for argument in arguments:
         if argument == STDIN:
             search.add_stdin(stdin or _stdin_read())
-        elif os.path.lexists(argument):
+        elif _exists(argument):
             search.add_named(argument)
         else:
             search.add_glob(argument)
@@ -177,6 +177,15 @@ class _Search:
 
     def _count(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+
+def _exists(name: str) -> bool:
+    with named_faults(name):  # a folder that hides whether it is there is no folder without it
+        try:
+            os.lstat(name)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True
 
 
 def _stdin_read() -> Callable[[int], bytes]:
