@@ -87,7 +87,7 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     events from one record sets it relative to the record's first byte."""
     timestamp_source: TimestampSource = "record"
     sequence: int | None = None
-    """The framework's own order of emission where it has one (R3): sorts before time."""
+    """The framework's own order of emission where it has one: sorts before time."""
 
 
 _decode_metadata = msgspec.json.Decoder(Metadata).decode

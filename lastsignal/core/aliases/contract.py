@@ -63,7 +63,7 @@ class Dialect:
     decoder: Callable[[str], Decoder]
     """Makes a decoder for a source's name."""
     disorder_seconds: float = 0.0
-    """How far behind the newest time a record of this layout may still come (R3)."""
+    """How far behind the newest time a record of this layout may still come."""
     description: str = ""
     """One line: which files these are and how they are told apart."""
     default_paths: tuple[str, ...] = ()

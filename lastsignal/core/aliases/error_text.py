@@ -1,4 +1,4 @@
-"""The shapes in which frameworks write an error (R15) → message, code, type.
+"""The shapes in which frameworks write an error → message, code, type.
 
 Structured fields first: a status code or an exception type beats words in a text.
 """
@@ -19,7 +19,8 @@ _MAX_DEPTH = 4
 # `TimeoutError('x')Traceback (most recent…`: LangChain glues both together without a newline.
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|\n\s+(?:at |File \")")
 _LEADING_TYPE = re.compile(
-    r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|Exit|Warning|Cancelled|Exhausted))\b"
+    r"^(?:[A-Za-z_][\w.]*\.)?"
+    r"([A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|Exit|Warning|Cancelled|Exhausted))\b"
 )
 _REPR = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*)\((['\"])(.*)\2(?:,.*)?\)$", re.DOTALL)
 _MESSAGE_KEYS = (
@@ -93,7 +94,7 @@ def first_line(text: str) -> str:
 
 
 def http_status_of(value: object) -> int | None:
-    """Return a client or server error code (400–599) from an int or its digits, else None."""
+    """Return a client or server error code (400 to 599) from an int or its digits, else None."""
     if isinstance(value, str) and value.isdecimal() and len(value) == 3:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
@@ -103,7 +104,7 @@ def http_status_of(value: object) -> int | None:
 
 @lru_cache(maxsize=1024)
 def error_in_text(text: str) -> ErrorFields:
-    """Read an error that is text; the same few texts come again and again, so they are remembered."""
+    """Read an error that is text; the same few come again and again and are remembered."""
     message = first_line(text)
     found = _REPR.match(message)
     if found:

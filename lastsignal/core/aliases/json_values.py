@@ -24,8 +24,8 @@ def value_of(raw: bytes | msgspec.Raw) -> Any:
 def decode_leniently(data: bytes) -> tuple[Any, bytes]:
     """Return a record's value, and bytes that a strict decoder takes.
 
-    Mended: invalid UTF-8 (replaced), NaN and Infinity (Python's own `json.dumps` writes them) and numbers
-    beyond a double: these become null, for no rule may compare with them.
+    Mended: invalid UTF-8 (replaced), NaN and Infinity (Python's own `json.dumps` writes them) and
+    numbers beyond a double: these become null, for no rule may compare with them.
 
     Raises:
         ValueError: its text is the reason to count: `invalid_json`, `nested_too_deeply`, `blank`.

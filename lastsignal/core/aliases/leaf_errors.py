@@ -1,4 +1,4 @@
-"""One cause, many error records (R4): which of them is the failure, and which only passes it on.
+"""One cause, many error records: which of them is the failure, and which only passes it on.
 
 An error travels up through everything that encloses the call, and each wrapper records it again.
 A failure that has been told marks all that enclose it; a wrapper that fails with the same words

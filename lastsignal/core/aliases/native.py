@@ -1,8 +1,8 @@
 """The published trace schema, decoded straight into Events: the fast path.
 
-A record with exact names and types needs one pass of the decoder; of its metadata only what an event of
-its type can carry is read. Whatever is not exact (aliases, ISO times, numbers in strings, unknown words) is
-left to `flat`, which knows every alias.
+A record with exact names and types needs one pass of the decoder; of its metadata only what an
+event of its type can carry is read. Whatever is not exact (aliases, ISO times, numbers in strings,
+unknown words) is left to `flat`, which knows every alias.
 """
 
 from __future__ import annotations

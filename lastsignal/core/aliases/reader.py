@@ -42,8 +42,8 @@ class Reader:
         source: the name that findings show; also the trace id of records that carry none.
         ladder: dialects in the order in which a record is offered to them.
         ingest_time: epoch seconds given to events of a source that never shows a time. One
-            constant for the source: order is all that such a file tells, and a window must not see the
-            speed of reading.
+            constant for the source: order is all that such a file tells, and a window must not see
+            the speed of reading.
     """
 
     def __init__(self, source: str, ladder: tuple[Dialect, ...], ingest_time: float) -> None:

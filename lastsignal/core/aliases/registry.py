@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from lastsignal.core.aliases import (
     autogen,
+    chats,
     claude,
     codex,
     crewai,
     flat,
     gemini,
     harness,
+    inspect_ai,
     langchain,
     litellm,
     managed_agents,
@@ -43,6 +45,8 @@ LADDER: tuple[Dialect, ...] = (
     *autogen.DIALECTS,
     *litellm.DIALECTS,
     *harness.DIALECTS,
+    *inspect_ai.DIALECTS,
+    *chats.DIALECTS,
     native.DIALECT,
     flat.DIALECT,
 )

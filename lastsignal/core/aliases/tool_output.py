@@ -1,8 +1,8 @@
-"""Failures that hide in a tool's output without any flag (R8).
+"""Failures that hide in a tool's output without any flag.
 
 Only the shape decides: a JSON object that says error in a key of its own, a text that begins with
-an error word, an exit code. Words in the middle of an output are content: a tool that reads a file about
-timeouts did not time out.
+an error word, an exit code. Words in the middle of an output are content: a tool that reads a file
+about timeouts did not time out.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 def team_of(agent_id: object) -> str:
-    """Return the team's id, empty for any other key: that says nothing of the run (R11)."""
+    """Return the team's id, empty for any other key: that says nothing of the run."""
     key = agent_id.rpartition("/")[2] if isinstance(agent_id, str) else ""
     return key if _UUID.fullmatch(key) else ""
 

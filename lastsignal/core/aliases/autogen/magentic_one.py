@@ -129,7 +129,7 @@ class MagenticOneDecoder:
         end = self._event(line, event_type="agent_end", status="completed")
         end.call_id, end.parent_id = f"run-{state.runs}", None
         end.operation = end.agent = "Orchestrator"
-        end.finish_reason = message[:200] or None
+        end.finish_reason = message.partition("\n")[0][:200] or None
         if state.failure:
             unwrap_error(state.failure).write(end)
         state.is_open = False

@@ -57,7 +57,7 @@ class ContentState(msgspec.Struct):
     """What must survive a restart to read the next message of a source."""
 
     messages: dict[str, bool] = {}
-    """Ids of messages whose call is counted: each content block repeats id and usage (R10)."""
+    """Ids of messages whose call is counted: each content block repeats id and usage."""
     calls: dict[str, str] = {}
     """Names of the tools called, by call id: results do not repeat them."""
     models: dict[str, str] = {}

@@ -53,7 +53,7 @@ class StreamState(ContentState):
     """Adds what the result needs to know of the run before it."""
 
     failed: dict[str, bool] = msgspec.field(default_factory=dict)
-    """Runs whose failing call has a record of its own: the result only repeats it (R4)."""
+    """Runs whose failing call has a record of its own: the result only repeats it."""
     spent: dict[str, float] = msgspec.field(default_factory=dict)
     """The cost that a session's earlier results have reported: the total is cumulative."""
 

@@ -47,7 +47,7 @@ class StreamState(msgspec.Struct):
     open_runs: dict[str, float] = {}
     calls: dict[str, str] = {}
     told: bool = False
-    """The run's failure has a record of its own: the result only repeats it (R4)."""
+    """The run's failure has a record of its own: the result only repeats it."""
 
 
 _decode_record = msgspec.json.Decoder(_Record).decode

@@ -186,7 +186,7 @@ class RunsDecoder:
         return end
 
     def _leaf(self, run: Run, run_id: str, known: KnownRun, end: Event) -> list[Event]:
-        """Decide what an end adds: a wrapper only what failed in itself (R4)."""
+        """Decide what an end adds: a wrapper only what failed in itself."""
         told, message = self.state.told, end.error_message
         if known.kind in ("model", "tool"):
             if end.status == "failed" and told.is_passed_on(run_id, message, ()):

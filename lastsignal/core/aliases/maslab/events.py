@@ -267,7 +267,7 @@ class ObsEventDecoder:
         return parent if parent and parent != call_id else self.state.run_of(text_of(line.agent_id))
 
     def _begin_run(self, line: ObsEvent) -> None:
-        """A new run in a file whose runs have no id: only the marker parts them (R11)."""
+        """A new run in a file whose runs have no id: only the marker parts them."""
         self.state.open_agents.clear()
         self.state.leaf_failed = False
         if id_of(line.run_id) is None and id_of(line.session_id) is None:

@@ -89,14 +89,14 @@ class RunState(msgspec.Struct):
     names: dict[str, str] = msgspec.field(default_factory=dict)
     """Operation by call id."""
     told: dict[str, bool] = msgspec.field(default_factory=dict)
-    """Starts and ends already told: the same call is seen by several agents (R11)."""
+    """Starts and ends already told: the same call is seen by several agents."""
     waiting: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """Ids made up for calls without one, until their end comes; first started, first ended."""
     leaf_failed: bool = False
-    """A call failed and none has succeeded since: an agent's error repeats that failure (R4)."""
+    """A call failed and none has succeeded since: an agent's error repeats that failure."""
 
     failed_below: dict[str, bool] = msgspec.field(default_factory=dict)
-    """Calls in which an agent failed: their own error only passes that on (R4)."""
+    """Calls in which an agent failed: their own error only passes that on."""
 
     def is_new(self, moment: str, call_id: str | None) -> bool:
         """Is this the first record of a call's start or end?"""

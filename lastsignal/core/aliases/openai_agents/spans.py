@@ -155,7 +155,7 @@ class AgentsDecoder:
         return [start, *self._own_failure(span, end), end]
 
     def _own_failure(self, span: Span, end: Event) -> list[Event]:
-        """Judge a wrapper's error: a limit, a failure of its own, or one told inside it (R4)."""
+        """Judge a wrapper's error: a limit, a failure of its own, or one told inside it."""
         span_id = text_of(span.id) or ""
         is_passed_on = span_id in self.state.failed
         told = Failure(end.error_message or "")
@@ -255,7 +255,7 @@ class AgentsDecoder:
                 del self.state.failed[parent]  # it was tried again, and it worked
             return
         error = error_of(span.error)
-        # A tool that handed the work to an agent was cut short: the failure is the agent's (R4).
+        # A tool that handed the work to an agent was cut short: the failure is the agent's.
         is_told = (text_of(span.id) or "") in self.state.failed
         is_stopped = "cancelled" in span.error_label.lower()
         error.write(end, "aborted" if is_stopped or is_told else "failed")

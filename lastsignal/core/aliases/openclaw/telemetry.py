@@ -46,7 +46,7 @@ class TelemetryState(msgspec.Struct):
 
     open_runs: dict[str, float] = {}
     failed: dict[str, str] = {}
-    """Runs with a failed tool → its error: the agent's may only repeat it (R4)."""
+    """Runs with a failed tool → its error: the agent's may only repeat it."""
 
 
 _decode_record = msgspec.json.Decoder(_Record).decode

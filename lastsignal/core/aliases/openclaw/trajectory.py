@@ -44,7 +44,7 @@ class TrajectoryState(msgspec.Struct):
 
     open_runs: dict[str, float] = {}
     failed: dict[str, str] = {}
-    """Runs whose model call failed → the error: the run's end only repeats it (R4)."""
+    """Runs whose model call failed → the error: the run's end only repeats it."""
 
 
 _decode_record = msgspec.json.Decoder(_Record).decode

@@ -78,7 +78,7 @@ def _in_its_place(span: Span, reading: Reading, below: Below) -> Reading:
     if told_below:
         if span.status != "error" or below.failed:
             return msgspec.structs.replace(reading, kind="chain")
-        # It failed around a call that went well: its own failure, but not its tokens (R10).
+        # It failed around a call that went well: its own failure, but not its tokens.
         return msgspec.structs.replace(
             reading, input_tokens=None, output_tokens=None, cost_usd=None
         )
