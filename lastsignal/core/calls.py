@@ -107,6 +107,7 @@ def process_error(event: Event, trace: TraceState) -> None:
     """The process dies, or an exception reaches its top."""
     trace.crash = mark_of(event)
     trace.failures += 1
+    trace.open_agents.clear()
     _forget_calls(trace)
     trace.note(event)
 

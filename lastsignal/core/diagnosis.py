@@ -127,8 +127,10 @@ def explain(
     findings: Sequence[Finding], rules: Mapping[str, Rule]
 ) -> tuple[Finding | None, list[Finding], list[Finding]]:
     """Part findings into the cause, what it explains (also indirectly), and the rest."""
+    # what has healed, or is mere information, does not excuse what is neither
+    serious = [f for f in findings if not f.healed and f.severity != "info"]
     explained_by: dict[str, list[Finding]] = {
-        finding.id: [f for f in findings if f is not finding and explains(f, finding, rules)]
+        finding.id: [f for f in serious if f is not finding and explains(f, finding, rules)]
         for finding in findings
     }
     roots = [f for f in findings if not explained_by[f.id] and not f.healed]
@@ -139,6 +141,7 @@ def explain(
         roots,
         key=lambda f: (
             f.severity == "info",
+            "trace_id" not in f.group,
             not reach[f.id],
             f.first_seen,
             -len(f.group),

@@ -32,7 +32,7 @@ SHARED = ""
 """The trace id under which state across traces is kept; no event has it."""
 
 Deadline = tuple[float, str, str]
-"""(event time, trace id, key): a group's, an open call's behind `CALL`, or empty: the trace's own."""
+"""(event time, trace id, key): the key of a group, of an open call after `CALL`, or empty."""
 
 CALL = "\x00"
 
@@ -43,9 +43,12 @@ class Engine:
     Args:
         rules: what to look for.
         max_traces: open traces kept; beyond it those idle for longest are given up and counted.
+        remembers: note which traces change, for a store that writes only these.
     """
 
-    def __init__(self, rules: Sequence[Rule], max_traces: int = 200_000) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], max_traces: int = 200_000, *, remembers: bool = False
+    ) -> None:
         self.rules = list(rules)
         self.shared = TraceState(trace_id=SHARED, started_at=0.0, last_at=0.0)
         self.program = Program(rules, Hooks(self._create, self._signal, self._settle, self.shared))
@@ -54,8 +57,12 @@ class Engine:
         self.dirty: set[str] = set()
         """Traces whose state changed since the last `take_dirty`."""
         self._max_traces = max_traces
+        self._remembers = remembers
         self._clocks: dict[str, float] = {}
         self._deadlines: dict[str, list[Deadline]] = {}
+        self._fed: str | None = None
+        self._soonest = NO_DEADLINE
+        """The next deadline of the source that is being fed."""
         self._changed: dict[tuple[str, str], Group] = {}
         self._plans = {
             event_type: (ACCOUNTS[event_type], steps)
@@ -72,8 +79,9 @@ class Engine:
 
     def feed(self, events: Iterable[Event]) -> list[Group]:
         """Take events in order; return the open groups that changed, each once."""
-        traces, plans, patience, dirty = self.traces, self._plans, self._patience, self.dirty
-        source, clock, next_deadline = None, 0.0, NO_DEADLINE
+        traces, plans, patience = self.traces, self._plans, self._patience
+        dirty = self.dirty if self._remembers else None
+        source, clock = None, 0.0
         for event in events:
             timestamp = event.timestamp
             if event.source != source:
@@ -81,12 +89,12 @@ class Engine:
                     self._clocks[source] = clock
                 source = event.source
                 clock = self._clocks.get(source, 0.0)
-                next_deadline = self._next_deadline(source)
+                self._fed, self._soonest = source, self._next_deadline(source)
             if timestamp > clock:
                 clock = timestamp
-                if clock > next_deadline:
+                if clock > self._soonest:
                     self._judge_until(source, clock)
-                    next_deadline = self._next_deadline(source)
+                    self._soonest = self._next_deadline(source)
             trace = traces.get(event.trace_id)
             if trace is None:
                 trace = self._open_trace(event)
@@ -105,10 +113,11 @@ class Engine:
             ):
                 trace.deadline = timestamp + patience
                 self._push(source, (trace.deadline, trace.trace_id, ""))
-                next_deadline = self._next_deadline(source)
-            dirty.add(trace.trace_id)
+            if dirty is not None:
+                dirty.add(trace.trace_id)
         if source is not None:
             self._clocks[source] = clock
+        self._fed = None
         return self._take_changed()
 
     def advance(self, source: str, time: float) -> list[Group]:
@@ -229,7 +238,7 @@ class Engine:
 
     def _settle(self, detector: Detector, answer: Answer, event: Event, trace: TraceState) -> None:
         """Put an event to every group of a rule; the end of a run opens only what failed last."""
-        for key, group in trace.groups.items():
+        for key, group in list(trace.groups.items()):
             if group.rule == detector.rule.id:
                 signal = answer(group, event)
                 if detector.ends_trace and signal is Signal.OPEN and not _is_latest(group, trace):
@@ -240,6 +249,8 @@ class Engine:
     def _heal(self, home: TraceState, key: str, group: Group) -> None:
         if not group.is_open:
             home.groups.pop(key, None)
+            if not any(other.rule == group.rule for other in home.groups.values()):
+                home.active &= ~self.program.by_rule[group.rule].bit
         elif not group.healed:
             group.healed = True
             self._changed[home.trace_id, key] = group
@@ -273,6 +284,8 @@ class Engine:
 
     def _push(self, source: str, deadline: Deadline) -> None:
         heapq.heappush(self._deadlines.setdefault(source, []), deadline)
+        if source == self._fed and deadline[0] < self._soonest:
+            self._soonest = deadline[0]
 
     def _next_deadline(self, source: str) -> float:
         heap = self._deadlines.get(source)

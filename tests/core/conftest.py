@@ -25,18 +25,20 @@ class Bench:
 
     Args:
         rule: what it runs.
-        restarts: whether a new process, restored from a snapshot, meets each next event.
+        mode: `one by one`; `restarting`: a new process, restored from a snapshot, meets each next
+            event; `at once`: events wait until something is asked.
     """
 
-    def __init__(self, rule: Rule, restarts: bool) -> None:
+    def __init__(self, rule: Rule, mode: str) -> None:
         self.rule = rule
         self.engine = Engine([rule])
-        self._restarts = restarts
-        self._fed = 0
+        self._mode = mode
+        self._waiting: list[Event] = []
+        self._seen = 0
 
     def see(self, at: float, event_type: str, status: str, **fields: Any) -> Bench:
         """Feed one event, `at` seconds after the start; lines count from 1."""
-        self._fed += 1
+        self._seen += 1
         event = Event(
             timestamp=T0 + at,
             event_type=event_type,  # type: ignore[arg-type]  # the tests name real ones
@@ -45,16 +47,19 @@ class Bench:
                 "trace_id": "t",
                 "operation": "op",
                 "source": "s",
-                "line": self._fed,
-                "offset": self._fed * 100,
+                "line": self._seen,
+                "offset": self._seen * 100,
                 **fields,
             },
         )
         judge(event)
-        self.engine.feed([event])
-        if self._restarts:
-            self.restart()
-        return self
+        self._waiting.append(event)
+        return self if self._mode == "at once" else self._flush()
+
+    def _flush(self) -> Bench:
+        self.engine.feed(self._waiting)
+        self._waiting = []
+        return self.restart() if self._mode == "restarting" else self
 
     def fail(self, at: float, **fields: Any) -> Bench:
         """Feed a failed tool result."""
@@ -77,16 +82,17 @@ class Bench:
 
     def advance(self, to: float, source: str = "s") -> Bench:
         """Let the clock of a source that stands still go on."""
-        self.engine.advance(source, T0 + to)
-        return self.restart() if self._restarts else self
+        self._flush().engine.advance(source, T0 + to)
+        return self._flush()
 
-    def finish(self) -> Bench:
-        """Say that nothing more will come."""
-        self.engine.finish()
+    def finish(self, *sources: str) -> Bench:
+        """Say that nothing more will come, at all or from these sources."""
+        self._flush().engine.finish(sources or None)
         return self
 
     def groups(self) -> list[Group]:
         """Return what has fired, the earliest first."""
+        self._flush()
         states = [*self.engine.traces.values(), self.engine.shared]
         fired = [group for state in states for group in state.groups.values() if group.is_open]
         return sorted(fired, key=lambda group: (group.opened_at or 0.0, str(group.values)))
@@ -105,6 +111,7 @@ class Bench:
 
     def diagnosis(self, trace_id: str = "t") -> Diagnosis:
         """Return the diagnosis of one trace."""
+        self._flush()
         shared = [g for g in self.engine.shared.groups.values() if g.is_open]
         return diagnose_trace(
             self.engine,
@@ -137,9 +144,9 @@ def _parse(window: Window, changes: dict[str, Any]) -> tuple[Rule | None, list[s
     return rule, problems
 
 
-@pytest.fixture(params=[False, True], ids=["", "restarting"])
+@pytest.fixture(params=["one by one", "restarting", "at once"])
 def bench(request: pytest.FixtureRequest) -> Callable[..., Bench]:
-    """Make a workbench from a window; each test runs without and with restarts at every event."""
+    """Make a workbench from a window; each test runs in each mode, with the same result."""
 
     def make(window: Window, **changes: Any) -> Bench:
         rule, problems = _parse(window, changes)

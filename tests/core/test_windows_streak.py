@@ -102,8 +102,7 @@ def test_only_the_sources_that_have_ended_are_judged_at_their_end(bench: Make) -
     work = (
         bench({**STREAK, "or_before": ENDS}).fail(0, source="a").fail(1, source="b", trace_id="u")
     )
-    work.engine.finish(["b"])
-    assert [group.trace_id for group in work.groups()] == ["u"]
+    assert [group.trace_id for group in work.finish("b").groups()] == ["u"]
 
 
 def test_a_reset_of_all_restarts_every_row_of_the_trace_and_heals_none(bench: Make) -> None:

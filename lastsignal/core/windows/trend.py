@@ -19,7 +19,10 @@ MAX_TIMES = 8192
 
 
 class SpikeWindow(Window, frozen=True, tag="spike"):
-    """Fires when the last `within` holds `factor` times the matches of the `within` before it."""
+    """Fires when matches within the last `within` are `factor` times as frequent as before it.
+
+    Before is the `within` before that, or what there is of it since the group's first match.
+    """
 
     within: Duration
     factor: float
@@ -40,7 +43,8 @@ class SpikeWindow(Window, frozen=True, tag="spike"):
             complain("window.factor", f"`factor` is {self.factor:g}", "a spike needs more than 1")
 
     def _match(self, group: Group, event: Event) -> Signal:
-        now = event.timestamp
+        now, within = event.timestamp, self.within
+        group.numbers = group.numbers or [now]
         times = [t for t in group.times if t > now - 2 * self.within][-MAX_TIMES:]
         times.append(now)
         group.times = times
@@ -49,8 +53,10 @@ class SpikeWindow(Window, frozen=True, tag="spike"):
         current = sum(1 for t in times if t > now - self.within)
         before = len(times) - current
         group.value = float(current)
-        enough = current >= self.at_least and before >= self.min_reference
-        return Signal.FIRE if enough and current >= self.factor * before else Signal.NOTE
+        length = min(within, now - within - group.numbers[0])
+        enough = current >= self.at_least and before >= self.min_reference and length > 0
+        grown = enough and current * length >= self.factor * before * within
+        return Signal.FIRE if grown else Signal.NOTE
 
 
 class GrowthWindow(Window, frozen=True, tag="growth"):
