@@ -244,3 +244,13 @@ def specialise(condition: Condition, known: Mapping[str, str]) -> Condition:
     if len(parts) == 1 and condition.kind != "not":
         return parts[0]
     return Condition(condition.kind, parts)
+
+
+def part_by_operation(condition: Condition) -> tuple[Condition, Condition | None]:
+    """Split a condition into the rest and the part that reads nothing but the operation."""
+    parts = condition.parts if condition.kind == "all" else (condition,)
+    named = tuple(p for p in parts if p != ALWAYS and {t.field for t in p.tests()} == {"operation"})
+    if not named:
+        return condition, None
+    rest = tuple(part for part in parts if part not in named)
+    return Condition("all", rest), Condition("all", named)

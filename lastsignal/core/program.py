@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lastsignal.core.conditions import Condition, possible, specialise
+from lastsignal.core.conditions import Condition, part_by_operation, possible, specialise
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, metadata_value
 from lastsignal.core.groups import Group, Mark, Signal
 from lastsignal.core.predicates import Compiler, compile_predicate
@@ -22,6 +22,7 @@ from lastsignal.core.windows import Answer, SilenceWindow, StreakWindow, Tap
 Step = Callable[[Event, TraceState], None]
 
 SEPARATOR = "\x1f"
+MAX_OPERATIONS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +199,10 @@ def _tap_lines(
     guards = [] if tap.creates else [f"a & {detector.bit}"]
     if not detector.rule.within_trace:
         guards.clear()
-    condition = compiler.expression(specialise(tap.condition, known))
+    rest, operation = part_by_operation(specialise(tap.condition, known))
+    condition = compiler.expression(rest)
     guards += [] if condition == "True" else [condition]
+    guards += [] if operation is None else [compiler.operation_guard(operation)]
     guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
     key = _key_expression(compiler, detector)
     groups = "t.groups" if detector.rule.within_trace else "shared.groups"
@@ -218,6 +221,21 @@ def _tap_lines(
     return lines
 
 
+class OperationMasks(dict[str | None, int]):
+    """Operation → bit set of the tests that it passes; each name is judged once."""
+
+    def __init__(self, tests: Sequence[Callable[[str | None], bool]]) -> None:
+        super().__init__()
+        self._tests = list(tests)
+
+    def __missing__(self, operation: str | None) -> int:
+        mask = sum(1 << index for index, test in enumerate(self._tests) if test(operation))
+        if len(self) >= MAX_OPERATIONS:  # names of a hostile trace must not pile up
+            self.clear()
+        self[operation] = mask
+        return mask
+
+
 def _key_expression(compiler: Compiler, detector: Detector) -> str:
     """Write the group's name; rules that group by the same fields share the text made of these."""
     group_by = [name for name in detector.rule.window.group_by if name != "trace_id"]
@@ -232,6 +250,9 @@ def _key_expression(compiler: Compiler, detector: Detector) -> str:
 def _compile(compiler: Compiler, body: list[str]) -> Step:
     lines = [f"f_{name} = e.{name}" for name in sorted(compiler.fields_read)]
     lines += [f"{suffix} = None" for suffix in sorted(compiler.suffixes)]
+    if compiler.operation_tests:
+        compiler.names["judged"] = OperationMasks(compiler.operation_tests)
+        lines.append("o = judged[e.operation]")
     lines += body
     source = "def step(e, t):\n" + "".join(f"    {line}\n" for line in lines)
     namespace: dict[str, Any] = dict(compiler.names)

@@ -255,24 +255,41 @@ class RatioWindow(Window, frozen=True, tag="ratio"):
             )
 
     def _part(self, group: Group, event: Event) -> Signal:
-        return Signal.FIRE if self._share(group, event, 1.0) else Signal.NOTE
+        group.times.append(event.timestamp)
+        group.numbers.append(event.timestamp)
+        return Signal.FIRE if self._reached(group, event.timestamp) else Signal.NOTE
 
     def _rest(self, group: Group, event: Event) -> Signal:
-        reached = self._share(group, event, 0.0)
-        if group.is_open and not reached:
+        """`times` holds the matches, `numbers` the parts among them: what is too old leaves them
+        only when a part asks, so that the healthy event costs one entry."""
+        times = group.times
+        times.append(event.timestamp)
+        if group.opened_at is not None and not self._reached(group, event.timestamp):
             return Signal.HEAL
+        if len(times) > 2 * MAX_SAMPLES:
+            del times[:-MAX_SAMPLES]
         return Signal.QUIET
 
-    def _share(self, group: Group, event: Event, part: float) -> bool:
-        _slide(group, event.timestamp, part, self.within)
-        if not group.is_open:
-            group.expire(event.timestamp - self.within)
-        sample = len(group.numbers)
-        group.value = sum(group.numbers) / sample
-        reached = sample >= self.min_sample and group.value >= self.at_least
-        if reached:
-            group.healed = False
-        return reached
+    def _reached(self, group: Group, now: float) -> bool:
+        horizon = now - self.within
+        _leave(group.times, horizon)
+        _leave(group.numbers, horizon)
+        if group.opened_at is None:
+            group.expire(horizon)
+        sample, parts = len(group.times), len(group.numbers)
+        if sample < self.min_sample or parts < self.at_least * sample:
+            return False
+        group.value = parts / sample
+        group.healed = False
+        return True
+
+
+def _leave(times: list[float], horizon: float) -> None:
+    """Let what is older than the horizon, or too much, leave a list of times."""
+    stale = max(0, len(times) - MAX_SAMPLES)
+    while stale < len(times) and times[stale] < horizon:
+        stale += 1
+    del times[:stale]
 
 
 def _slide(group: Group, now: float, amount: float, within: float) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 
 from lastsignal.core.conditions import Complaint, Condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
 from lastsignal.core.windows.base import (
+    Answer,
     MarkMaker,
     Tap,
     Window,
     bare_mark,
     check_positive,
-    number_in,
+    number_reader,
     value_in,
 )
 
@@ -73,7 +74,7 @@ class BaselineWindow(Window, frozen=True, tag="baseline"):
 
     def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
-        return [Tap(where, self._match, needs=tuple(self.fields()))]
+        return [Tap(where, self._answer(), needs=tuple(self.fields()))]
 
     def fields(self) -> list[str]:
         """The measured field."""
@@ -85,29 +86,40 @@ class BaselineWindow(Window, frozen=True, tag="baseline"):
         check_positive(complain, "min_sample", self.min_sample, 2)
         check_positive(complain, "at_least", self.at_least)
 
-    def _match(self, group: Group, event: Event) -> Signal:
-        value = number_in(event, self.field)
-        if value is None:
-            return Signal.QUIET
-        # numbers: [samples, mean, sum of squared differences] (Welford's method)
-        samples, mean, squares = group.numbers or (0.0, 0.0, 0.0)
-        bound = float("inf")
-        if samples >= self.min_sample:
-            spread = sqrt(squares / samples)
-            bound = max(mean * self.factor, mean + self.deviations * spread, self.minimum)
-        above = value > bound
-        learned = min(value, bound)
-        samples += 1
-        delta = learned - mean
-        mean += delta / samples
-        group.numbers = [samples, mean, squares + delta * (learned - mean)]
-        group.value = value
-        if not above:
-            group.run = 0
-            if group.is_open:
+    def _answer(self) -> Answer:
+        """`numbers` holds how many values were learned, their sum, and the sum of their squares."""
+        read, minimum = number_reader(self.field), self.minimum
+
+        def match(group: Group, event: Event) -> Signal:
+            value = read(event)
+            if value is None:
+                return Signal.QUIET
+            learned = group.numbers
+            if not learned:
+                learned = group.numbers = [0.0, 0.0, 0.0]
+            bound = self._bound(learned) if value > minimum else inf
+            taught = value if value <= bound else bound
+            learned[0] += 1
+            learned[1] += taught
+            learned[2] += taught * taught
+            if value > bound:
+                group.value = value
+                group.run += 1
+                group.healed = False
+                return Signal.FIRE if group.run >= self.at_least else Signal.NOTE
+            if group.opened_at is not None:
+                group.run = 0
                 return Signal.HEAL
-            group.clear()
+            if group.run:
+                group.clear()
             return Signal.QUIET
-        group.run += 1
-        group.healed = False
-        return Signal.FIRE if group.run >= self.at_least else Signal.NOTE
+
+        return match
+
+    def _bound(self, learned: list[float]) -> float:
+        samples, total, squares = learned
+        if samples < self.min_sample:
+            return inf
+        mean = total / samples
+        spread = sqrt(max(0.0, squares / samples - mean * mean))
+        return max(mean * self.factor, mean + self.deviations * spread, self.minimum)

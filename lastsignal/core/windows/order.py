@@ -129,7 +129,8 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
     def _break(self, group: Group, before: int) -> Signal:
         if 0 < before <= len(group.partial):
             group.partial[before - 1] = []
-        return Signal.QUIET
+        # with nothing else under way the group is not needed
+        return Signal.QUIET if group.is_open or any(group.partial) else Signal.HEAL
 
 
 class RepeatWindow(Window, frozen=True, tag="repeat"):
@@ -144,10 +145,13 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
     """Full repetitions of the cycle."""
     min_period: int = 1
     max_period: int = 4
+    among: int | None = None
+    """Instead of cycles: the same thing among the latest so many, whatever comes in between."""
 
     def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
-        return [Tap(where, self._answer(), needs=tuple(self.fields()))]
+        answer = self._answer() if self.among is None else self._answer_among(self.among)
+        return [Tap(where, answer, needs=tuple(self.fields()))]
 
     def fields(self) -> list[str]:
         """The fields that tell things apart."""
@@ -157,6 +161,8 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
         """Once is no repetition."""
         check_positive(complain, "at_least", self.at_least, 2)
         check_positive(complain, "min_period", self.min_period)
+        if self.among is not None:
+            check_positive(complain, "among", self.among, self.at_least)
         if not self.min_period <= self.max_period <= 16:
             complain(
                 "window.max_period",
@@ -164,17 +170,36 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
                 "between min_period and 16",
             )
 
+    def _answer_among(self, among: int) -> Answer:
+        """`things` and `partial[0]` hold the latest things and their marks."""
+        read = _thing_reader(self.key)
+
+        def match(group: Group, event: Event) -> Signal:
+            thing, things = read(event), group.things
+            if not things:
+                group.partial = [[]]
+            marks, mark = group.partial[0], bare_mark(event)
+            again = thing in things
+            things.append(thing)
+            marks.append(mark)
+            if len(things) > among:
+                del things[0], marks[0]
+            if not again or things.count(thing) < self.at_least:
+                return Signal.QUIET
+            if not group.is_open:
+                same = [one for one, done in zip(marks, things, strict=True) if done == thing]
+                group.marks = [_with_facts(one, self.key, thing) for one in same[:-1]]
+                group.count = len(group.marks)
+            group.value = float(things.count(thing))
+            return Signal.FIRE
+
+        return match
+
     def _answer(self) -> Answer:
         """`things` and `partial[0]` hold what was done last, as far back as a period reaches, and
         its marks; `numbers[p-1]` is the run of period p and `partial[1]` its evidence, both kept
         only while `run` says that a repetition is under way."""
-        plain = len(self.key) > 1 and not any("." in name for name in self.key)
-        read: Callable[[Event], tuple[Any, ...]] = (
-            attrgetter(*self.key)
-            if plain
-            else lambda event: tuple(value_in(event, name) for name in self.key)
-        )
-        reach = self.max_period
+        read, reach = _thing_reader(self.key), self.max_period
 
         def match(group: Group, event: Event) -> Signal:
             thing = read(event)
@@ -222,6 +247,13 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             group.count = len(group.marks)
         group.value = float(period)
         return Signal.FIRE
+
+
+def _thing_reader(key: list[str]) -> Callable[[Event], tuple[Any, ...]]:
+    """Return what reads from an event the fields that tell things apart."""
+    if len(key) > 1 and not any("." in name for name in key):
+        return attrgetter(*key)
+    return lambda event: tuple(value_in(event, name) for name in key)
 
 
 def _with_facts(mark: Mark, key: list[str], thing: tuple[Any, ...]) -> Mark:

@@ -7,12 +7,13 @@ from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
 from lastsignal.core.windows.base import (
+    Answer,
     MarkMaker,
     Tap,
     Window,
     bare_mark,
     check_positive,
-    number_in,
+    number_reader,
 )
 
 MAX_TIMES = 8192
@@ -70,7 +71,7 @@ class GrowthWindow(Window, frozen=True, tag="growth"):
 
     def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
-        return [Tap(where, self._match, needs=tuple(self.fields()))]
+        return [Tap(where, self._answer(), needs=tuple(self.fields()))]
 
     def fields(self) -> list[str]:
         """The growing field."""
@@ -81,21 +82,31 @@ class GrowthWindow(Window, frozen=True, tag="growth"):
         check_positive(complain, "at_least", self.at_least)
         check_positive(complain, "factor", self.factor)
 
-    def _match(self, group: Group, event: Event) -> Signal:
-        value = number_in(event, self.field)
-        if value is None:
-            return Signal.QUIET
-        first, last = group.numbers or (value, None)
-        if last is not None and value <= last:
-            first, last = value, None
-            group.run = 0
-            if not group.is_open:
-                group.clear()
-        elif last is not None:
-            group.run += 1
-        group.numbers = [first, value]
-        group.value = value
-        grown = (
-            group.run >= self.at_least and value >= self.factor * first and value >= self.minimum
-        )
-        return Signal.FIRE if grown else Signal.NOTE
+    def _answer(self) -> Answer:
+        """`numbers` holds the first and the latest value of the growth, `run` its steps."""
+        read, at_least = number_reader(self.field), self.at_least
+        worth_noting = at_least // 2
+
+        def match(group: Group, event: Event) -> Signal:
+            value = read(event)
+            if value is None:
+                return Signal.QUIET
+            numbers = group.numbers
+            if not numbers:
+                group.numbers = [value, value]
+                return Signal.QUIET
+            if value <= numbers[1]:
+                numbers[0] = numbers[1] = value
+                if group.run and group.opened_at is None:
+                    group.clear()
+                group.run = 0
+                return Signal.QUIET
+            numbers[1] = value
+            run = group.run = group.run + 1
+            if run < worth_noting:
+                return Signal.QUIET
+            group.value = value
+            grown = run >= at_least and value >= self.factor * numbers[0]
+            return Signal.FIRE if grown and value >= self.minimum else Signal.NOTE
+
+        return match
