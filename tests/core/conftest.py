@@ -32,7 +32,7 @@ class Bench:
     def __init__(self, rule: Rule, mode: str) -> None:
         self.rule = rule
         self.engine = Engine([rule])
-        self._mode = mode
+        self.mode = mode
         self._waiting: list[Event] = []
         self._seen = 0
 
@@ -54,12 +54,12 @@ class Bench:
         )
         judge(event)
         self._waiting.append(event)
-        return self if self._mode == "at once" else self._flush()
+        return self if self.mode == "at once" else self._flush()
 
     def _flush(self) -> Bench:
         self.engine.feed(self._waiting)
         self._waiting = []
-        return self.restart() if self._mode == "restarting" else self
+        return self.restart() if self.mode == "restarting" else self
 
     def fail(self, at: float, **fields: Any) -> Bench:
         """Feed a failed tool result."""
@@ -75,9 +75,10 @@ class Bench:
 
     def restart(self) -> Bench:
         """Go on in a new process."""
-        data = self.engine.snapshot()
+        header = self.engine.header()
+        traces = [self.engine.trace_state(trace_id) for trace_id in self.engine.traces]
         self.engine = Engine([self.rule])
-        self.engine.restore(data)
+        self.engine.restore(header, traces)
         return self
 
     def advance(self, to: float, source: str = "s") -> Bench:
@@ -93,7 +94,7 @@ class Bench:
     def groups(self) -> list[Group]:
         """Return what has fired, the earliest first."""
         self._flush()
-        states = [*self.engine.traces.values(), self.engine.shared]
+        states = [*self.engine.traces.values(), self.engine.state.shared]
         fired = [group for state in states for group in state.groups.values() if group.is_open]
         return sorted(fired, key=lambda group: (group.opened_at or 0.0, str(group.values)))
 
@@ -112,12 +113,8 @@ class Bench:
     def diagnosis(self, trace_id: str = "t") -> Diagnosis:
         """Return the diagnosis of one trace."""
         self._flush()
-        shared = [g for g in self.engine.shared.groups.values() if g.is_open]
-        return diagnose_trace(
-            self.engine,
-            self.engine.traces[trace_id],
-            [group for group in shared if group.trace_id == trace_id],
-        )
+        trace, shared = self.engine.traces[trace_id], self.engine.shared_groups(trace_id)
+        return diagnose_trace(self.engine, trace, shared)
 
 
 def _parse(window: Window, changes: dict[str, Any]) -> tuple[Rule | None, list[str]]:

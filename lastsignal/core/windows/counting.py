@@ -273,7 +273,7 @@ class RatioWindow(Window, frozen=True, tag="ratio"):
     def _reached(self, group: Group, now: float) -> bool:
         horizon = now - self.within
         _leave(group.times, horizon)
-        _leave(group.numbers, horizon)
+        _leave(group.numbers, max(horizon, group.times[0]))
         if group.opened_at is None:
             group.expire(horizon)
         sample, parts = len(group.times), len(group.numbers)
