@@ -101,10 +101,13 @@ def _count(window: CountWindow, what: str) -> str:
 
 
 def _streak(window: StreakWindow, what: str) -> str:
+    same = f" with the same {' and '.join(window.same)}" if window.same else ""
     said = (
-        f"when {window.at_least} events follow one another where {what},"
+        f"when {window.at_least} events{same} follow one another where {what},"
         f" with none between them where {_raw(window.reset)}"
     )
+    if window.reset_all is not None:
+        said += f", nor any of the trace where {_raw(window.reset_all)}"
     if window.or_before is not None:
         said += f"; or when fewer are followed by an end where {_raw(window.or_before)}"
     return said
@@ -150,18 +153,27 @@ def _sequence(window: SequenceWindow, what: str) -> str:
 
 
 def _silence(window: SilenceWindow, what: str) -> str:
-    end = "its end" if window.pair else _raw(window.until) if window.until else "another"
     until = " or before the trace ends" if window.at_end else ""
-    return (
-        f"when an event where {what} is not followed by {end}"
-        f" within {show_duration(window.after)}{until}"
-    )
+    overdue = f", or before an event where {_raw(window.overdue_at)}" if window.overdue_at else ""
+    after = f"within {show_duration(window.after)}{overdue}{until}"
+    if window.pair == "run":
+        return f"when a run that began where {what} records nothing more {after}, and no end"
+    end = "its end" if window.pair else _raw(window.until) if window.until else "another"
+    return f"when an event where {what} is not followed by {end} {after}"
 
 
 def _repeat(window: RepeatWindow, what: str) -> str:
+    key = " and ".join(window.key)
+    if window.among is not None:
+        return (
+            f"when {window.at_least} of the latest {window.among} events where {what}"
+            f" have the same {key}"
+        )
+    if window.max_period == 1:
+        return f"when {window.at_least} events where {what} in a row have the same {key}"
     return (
         f"when a cycle of {window.min_period} to {window.max_period} events with the same"
-        f" {' and '.join(window.key)} comes {window.at_least} times where {what}"
+        f" {key} comes {window.at_least} times where {what}"
     )
 
 
