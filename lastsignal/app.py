@@ -58,7 +58,7 @@ def diagnose(
         version=lastsignal.__version__,
         inputs=inputs,
         traces=diagnoses(engine),
-        evicted_traces=engine.evicted_traces,
+        evicted_traces=engine.state.evicted_traces,
     )
 
 
@@ -133,11 +133,8 @@ def with_excerpts(report: Report, sources: Sequence[Source]) -> Report:
 
 def diagnoses(engine: Engine) -> list[Diagnosis]:
     """Return the diagnosis of every trace, in order of their start."""
-    shared = [group for group in engine.shared.groups.values() if group.is_open]
     found = [
-        diagnose_trace(
-            engine, trace, [group for group in shared if group.trace_id == trace.trace_id]
-        )
+        diagnose_trace(engine, trace, engine.shared_groups(trace.trace_id))
         for trace in engine.traces.values()
     ]
     return sorted(found, key=lambda one: (one.started_at or 0.0, one.trace_id))

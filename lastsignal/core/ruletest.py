@@ -60,11 +60,10 @@ def run_case(rule: Rule, case: RuleCase) -> CaseResult:
         engine.advance(_SOURCE, events[-1].timestamp + case.advance)
     if case.ends:
         engine.finish()
-    shared = [group for group in engine.shared.groups.values() if group.is_open]
     findings: list[Finding] = []
     for trace in engine.traces.values():
-        mine = [group for group in shared if group.trace_id == trace.trace_id]
-        findings += diagnose_trace(engine, trace, mine).findings()
+        shared = engine.shared_groups(trace.trace_id)
+        findings += diagnose_trace(engine, trace, shared).findings()
     return _compare(rule, case, findings)
 
 

@@ -122,7 +122,7 @@ def test_a_restart_at_any_event_never_changes_a_finding(
     undisturbed.feed(read(data))
     events = read(data)
     before.feed(events[:at])
-    after.restore(before.snapshot())
+    after.restore(before.header(), [before.trace_state(trace_id) for trace_id in before.traces])
     after.feed(events[at:])
 
     assert judged(after) == judged(undisturbed)

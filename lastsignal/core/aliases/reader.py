@@ -6,26 +6,19 @@ A source keeps its dialect until a record does not fit, so recognising costs not
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-import msgspec
-
-from lastsignal.core.aliases.contract import (
-    Decoded,
-    Decoder,
-    Dialect,
-    Drop,
-    NotThisDialect,
-)
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently
+from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
 from lastsignal.core.error_classes import ERROR_CLASSES, classify
 from lastsignal.core.events import Event, Status
+from lastsignal.core.framing.cutter import Record
+from lastsignal.core.framing.salvage import salvage
 
-Record = tuple[bytes, int, int]
-"""(bytes, byte offset, 1-based line) of one record."""
-
-UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
+_KEPT_HEADS = 20
+_HEAD_BYTES = 2048
+_BETWEEN_RECORDS = b" \t\r\n\0,"
 
 _DEFAULT_STATUS: dict[str, Status] = {
     "agent_start": "started",
@@ -54,12 +47,12 @@ class Reader:
         self.formats: dict[str, int] = {}
         self.clock = 0.0
         """The highest record time seen; 0.0 before the first."""
-        self._ladder = ladder
+        self.heads: list[bytes] = []
+        """How the first records begin that no dialect has taken: advice looks at them."""
         self._ingest_time = ingest_time
         self._framework: str | None = None
         self._disorder = 0.0
-        self._decode: Callable[[bytes], Decoded] = _no_dialect_yet
-        self._decoders: dict[str, Decoder] = {}
+        self._recognition = Recognition(source, ladder)
         self._held: list[tuple[float, int, int, Event]] = []
         self._arrivals = 0
         self._untimed: list[Event] = []
@@ -68,14 +61,16 @@ class Reader:
     def read(self, records: Iterable[Record]) -> list[Event]:
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
-        source, clock, seen, decode = self.source, self.clock, 0, self._decode
+        source, clock, seen, decode = self.source, self.clock, 0, self._recognition.decode
         for data, offset, line in records:
             seen += 1
             try:
                 decoded = decode(data)
             except UNSETTLED:
-                decoded = self._decode_unsettled(data)
-                decode = self._decode
+                decoded = self._read_unsettled(data)
+                decode = self._recognition.decode
+            except FAULTS as fault:
+                decoded = self._recognition.note_fault(self.settled, fault)
             if isinstance(decoded, Drop):
                 self.skip(decoded.reason)
                 continue
@@ -118,29 +113,56 @@ class Reader:
         """Count input that yields no event."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
 
-    def _decode_unsettled(self, data: bytes) -> list[Event] | Drop:
-        try:
-            value, data = decode_leniently(data)
-        except ValueError as error:
-            return Drop(str(error))
-        for dialect in self._ladder:
-            if not dialect.recognise(value):
-                continue
-            decoder = self._decoders.get(dialect.name)
-            if decoder is None:
-                decoder = self._decoders[dialect.name] = dialect.decoder(self.source)
-            try:
-                decoded = decoder.decode(data)
-            except (NotThisDialect, msgspec.DecodeError):
-                continue
-            self._settle(dialect, decoder)
-            return decoded
-        return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
+    @property
+    def settled(self) -> Dialect | None:
+        """The dialect of the last record that one has taken."""
+        return self._recognition.settled
 
-    def _settle(self, dialect: Dialect, decoder: Decoder) -> None:
-        self._decode, self._framework = decoder.decode, dialect.framework
-        self._disorder = max(self._disorder, dialect.disorder_seconds)
-        self.formats.setdefault(dialect.name, 0)
+    @property
+    def faults(self) -> list[Fault]:
+        """The first mistakes of dialects that this source's records have shown."""
+        return self._recognition.faults
+
+    def _read_unsettled(self, data: bytes, is_piece: bool = False) -> Decoded:
+        """Read a record that the settled dialect does not take as it is, or has not seen yet."""
+        try:
+            value, mended = decode_leniently(data)
+        except ValueError as error:
+            pieces = salvage((data, 0, 1)) if str(error) == "invalid_json" else []
+            decoded = self._read_pieces(data, pieces) if pieces else Drop(str(error))
+        else:
+            decoded = self._recognition.offer(value, mended, is_piece or mended is not data)
+        if not isinstance(decoded, Drop) or decoded.reason not in REFUSALS:
+            self._settle()
+        elif len(self.heads) < _KEPT_HEADS:
+            self.heads.append(data[:_HEAD_BYTES])
+        return decoded
+
+    def _read_pieces(self, data: bytes, pieces: list[Record]) -> list[Event]:
+        """Read the whole objects of a line that is none; what is torn between them is counted."""
+        events: list[Event] = []
+        torn, end = 0, 0
+        for piece, start, _ in [*pieces, (b"", len(data), 0)]:
+            torn += bool(data[end:start].strip(_BETWEEN_RECORDS))
+            end = start + len(piece)
+            decoded = self._read_unsettled(piece, is_piece=True) if piece else []
+            if isinstance(decoded, Drop):
+                self.skip(decoded.reason)
+                continue
+            for event in decoded:
+                event.offset += start
+            events += decoded
+        if torn:
+            self.skip("torn_line", torn)
+        self.records += len(pieces) - 1 + torn
+        return events
+
+    def _settle(self) -> None:
+        dialect = self.settled
+        if dialect is not None:
+            self._framework = dialect.framework
+            self._disorder = max(self._disorder, dialect.disorder_seconds)
+            self.formats.setdefault(dialect.name, 0)
 
     def _inherit_time(self, event: Event, clock: float) -> None:
         if clock:
@@ -168,10 +190,6 @@ class Reader:
         while held and held[0][0] <= watermark:
             released.append(heapq.heappop(held)[3])
         return released
-
-
-def _no_dialect_yet(record: bytes) -> Decoded:
-    raise NotThisDialect
 
 
 def judge(event: Event) -> None:

@@ -1,0 +1,209 @@
+"""Everything that the engine remembers: traces, the groups across traces, clocks, deadlines."""
+
+from __future__ import annotations
+
+import heapq
+
+import msgspec
+
+from lastsignal.core.events import Event
+from lastsignal.core.groups import Group
+from lastsignal.core.program import Detector
+from lastsignal.core.traces import (
+    MAX_GROUPS,
+    MAX_SHARED_GROUPS,
+    NO_DEADLINE,
+    TraceState,
+    new_trace,
+)
+
+SHARED = ""
+"""The trace id under which state across traces is kept; no event has it."""
+
+MAX_ENDED = 1000
+"""Traces that have ended and keep the memory of their windows; what ended before is sealed."""
+
+Deadline = tuple[float, str, str]
+"""(event time, trace id, key): the key of a group, of an open call after `CALL`, or empty."""
+
+
+class State:
+    """The mutable state of one engine.
+
+    Args:
+        max_traces: open traces kept; beyond it those idle for longest are given up and counted.
+        remembers: note which traces change, for a store that writes only these.
+    """
+
+    def __init__(self, max_traces: int, remembers: bool) -> None:
+        self.shared = TraceState(trace_id=SHARED, started_at=0.0, last_at=0.0)
+        self.traces: dict[str, TraceState] = {}
+        self.ended: dict[str, None] = {}
+        """Traces whose last agent has ended, in that order, until they are sealed."""
+        self.clocks: dict[str, float] = {}
+        """By source, the highest time seen."""
+        self.deadlines: dict[str, list[Deadline]] = {}
+        """By source, heaps."""
+        self.dirty: set[str] = set()
+        self.gone: set[str] = set()
+        """Traces given up since the last `take_changes`."""
+        self.evicted_traces = 0
+        self.remembers = remembers
+        self.max_traces = max_traces
+        self.feeding: str | None = None
+        self.soonest = NO_DEADLINE
+        """The next deadline of the source that is being fed."""
+        self._changed: dict[tuple[str, str], Group] = {}
+
+    def trace(self, trace_id: str) -> TraceState | None:
+        """Return a trace's state, None where it is not known (any more)."""
+        return self.shared if trace_id == SHARED else self.traces.get(trace_id)
+
+    def home(self, detector: Detector, trace: TraceState) -> TraceState:
+        """Return where a rule's groups are."""
+        return trace if detector.rule.within_trace else self.shared
+
+    # -- groups ----------------------------------------------------------------------------
+
+    def create(self, detector: Detector, key: str, event: Event, trace: TraceState) -> Group:
+        """Make a group, giving up an old one where a trace has too many."""
+        home = self.home(detector, trace)
+        limit = MAX_GROUPS if home is trace else MAX_SHARED_GROUPS
+        groups = home.groups
+        if len(groups) >= limit:
+            stale = next((k for k, g in groups.items() if not g.is_open), next(iter(groups)))
+            del groups[stale]
+            home.evicted += 1
+        group = groups[key] = Group(
+            rule=detector.rule.id, values=detector.values(event), trace_id=event.trace_id
+        )
+        home.active |= detector.bit
+        return group
+
+    def open(
+        self, trace: TraceState, key: str, group: Group, time: float, note: str | None
+    ) -> None:
+        """Open a group, or open it again, by what did not come."""
+        group.note = note
+        group.healed = False
+        if not group.is_open:
+            group.opened_at = time
+            group.at_open = trace.progress()
+        self.changed(trace, key, group)
+        self.touch(trace.trace_id)
+
+    def heal(self, home: TraceState, key: str, group: Group, bit: int) -> None:
+        """Forget a group that has not fired; mark one that has as ended well."""
+        if not group.is_open:
+            home.groups.pop(key, None)
+            if not any(other.rule == group.rule for other in home.groups.values()):
+                home.active &= ~bit
+        elif not group.healed:
+            group.healed = True
+            self.changed(home, key, group)
+
+    def changed(self, home: TraceState, key: str, group: Group) -> None:
+        """Note an open group that has changed."""
+        self._changed[home.trace_id, key] = group
+
+    def take_changed(self) -> list[Group]:
+        """Return the open groups that changed, each once, and begin anew."""
+        changed = list(self._changed.values())
+        self._changed.clear()
+        return changed
+
+    # -- traces ----------------------------------------------------------------------------
+
+    def open_trace(self, event: Event) -> TraceState:
+        """Make the state of a trace that is seen for the first time."""
+        if len(self.traces) >= self.max_traces:
+            self._evict()
+        trace = self.traces[event.trace_id] = new_trace(event)
+        return trace
+
+    def touch(self, trace_id: str) -> None:
+        """Note that a trace must be written."""
+        if self.remembers:
+            self.dirty.add(trace_id)
+
+    def take_changes(self) -> tuple[set[str], set[str]]:
+        """Return the traces that changed and those that are gone, and begin anew."""
+        dirty, gone = self.dirty, self.gone
+        self.dirty, self.gone = set(), set()
+        return dirty - gone, gone
+
+    def end_trace(self, trace: TraceState) -> None:
+        """Take a trace as ended; the one that ended longest ago is sealed for it."""
+        self.ended.pop(trace.trace_id, None)
+        if trace.open_agents:
+            return
+        self.ended[trace.trace_id] = None
+        if len(self.ended) > MAX_ENDED:
+            oldest = next(iter(self.ended))
+            del self.ended[oldest]
+            ended = self.traces.get(oldest)
+            if ended is not None and not ended.open_agents:
+                seal(ended)
+                self.touch(oldest)
+
+    def _evict(self) -> None:
+        """Give up the one per cent of traces that have been idle for longest."""
+        count = max(1, self.max_traces // 100)
+        idle = heapq.nsmallest(count, self.traces.values(), key=lambda trace: trace.last_at)
+        for trace in idle:
+            self.forget(trace.trace_id)
+        self.evicted_traces += len(idle)
+
+    def forget(self, trace_id: str) -> None:
+        """Give a trace up."""
+        del self.traces[trace_id]
+        self.ended.pop(trace_id, None)
+        if self.remembers:
+            self.gone.add(trace_id)
+
+    # -- deadlines -------------------------------------------------------------------------
+
+    def push(self, source: str, deadline: Deadline) -> None:
+        """Look again when this source's clock has passed the deadline."""
+        heapq.heappush(self.deadlines.setdefault(source, []), deadline)
+        if source == self.feeding and deadline[0] < self.soonest:
+            self.soonest = deadline[0]
+
+    def next_deadline(self, source: str) -> float:
+        """Return the next deadline of a source."""
+        heap = self.deadlines.get(source)
+        return heap[0][0] if heap else NO_DEADLINE
+
+    def wait(self, source: str, home: TraceState, key: str, group: Group) -> None:
+        """Look at a group when its deadline comes; one look is enough however often it moves."""
+        if not group.run:
+            group.run = 1
+            self.push(source, (group.times[0], home.trace_id, key))
+
+
+def seal(trace: TraceState) -> None:
+    """Give up what an ended trace's windows remember; its findings and totals stay."""
+    kept = {key: group for key, group in trace.groups.items() if group.is_open}
+    for group in kept.values():
+        group.times, group.numbers, group.things, group.partial = [], [], [], []
+        group.seen, group.run = {}, 0
+    trace.groups = kept
+    if not kept:
+        trace.active = 0
+        trace.timeline = trace.timeline[:1]
+    trace.open_calls, trace.last_arguments, trace.model_order = {}, {}, {}
+    trace.failing = {}
+
+
+class Header(msgspec.Struct):
+    """What an engine remembers besides its traces."""
+
+    shared: TraceState
+    ended: list[str]
+    clocks: dict[str, float]
+    deadlines: dict[str, list[Deadline]]
+    fingerprints: dict[str, str]
+    """By rule: its memory holds only while this is the same."""
+    field_bits: dict[str, int]
+    """What the bits of `TraceState.seen` stand for."""
+    evicted_traces: int

@@ -1,0 +1,259 @@
+"""Judging what has not come: ends of calls and runs, heartbeats, whatever a silence waits for."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+from lastsignal.core.events import Event
+from lastsignal.core.groups import Group
+from lastsignal.core.program import Detector, Program
+from lastsignal.core.state import State
+from lastsignal.core.traces import NO_DEADLINE, OpenCall, TraceState, mark_of
+
+TRACE_ENDS_HERE = "the trace ends here"
+CALL = "\x00"
+"""Begins the key of a deadline that is an open call's."""
+
+
+class Waits:
+    """Fires the silences of a program when their time is over.
+
+    Args:
+        program: whose silences.
+        state: where traces and deadlines are.
+    """
+
+    def __init__(self, program: Program, state: State) -> None:
+        self._program = program
+        self._state = state
+        paired = [d for d in program.detectors if d.silence is not None and d.silence.pair]
+        self._call_detectors = [d for d in paired if d.silence and d.silence.pair == "call"]
+        self._run_detectors = [d for d in paired if d.silence and d.silence.pair == "run"]
+        self.patience = min(
+            (d.silence.after for d in paired if d.silence is not None), default=NO_DEADLINE
+        )
+        """The shortest wait for a call or a run."""
+
+    def expect(self, source: str, trace: TraceState, now: float) -> None:
+        """Look at a trace's open calls and its run when the shortest wait is over."""
+        if self.patience < NO_DEADLINE:
+            trace.deadline = now + self.patience
+            self._state.push(source, (trace.deadline, trace.trace_id, ""))
+
+    def judge_all(self, sources: Iterable[str] | None) -> None:
+        """Judge every wait that is still open: nothing more will come of these sources."""
+        state = self._state
+        names = list(state.deadlines) if sources is None else list(sources)
+        waiting: set[str] = set()
+        for source in names:
+            for _, trace_id, key in state.deadlines.pop(source, []):
+                trace = state.trace(trace_id)
+                if trace is not None:
+                    waiting.add(trace_id)
+                    if key and key[0] != CALL:
+                        self._judge_group(trace, key, NO_DEADLINE)
+        for trace_id in sorted(waiting):
+            trace = state.trace(trace_id)
+            if trace is not None:
+                self._judge_trace("", trace, NO_DEADLINE)
+        self._judge_ends(None if sources is None else set(names))
+
+    def judge_until(self, source: str, clock: float) -> None:
+        """Judge every wait whose time is over by this source's clock."""
+        heap = self._state.deadlines.get(source)
+        while heap and heap[0][0] < clock:
+            _, trace_id, key = heapq.heappop(heap)
+            trace = self._state.trace(trace_id)
+            if trace is None:
+                continue
+            if not key:
+                again = self._judge_trace(source, trace, clock)
+            elif key[0] == CALL:
+                again = self._judge_scheduled(trace, key, clock)
+            else:
+                again = self._judge_group(trace, key, clock)
+            if again < NO_DEADLINE:
+                self._state.push(source, (again, trace_id, key))
+                heap = self._state.deadlines[source]
+
+    def _judge_group(self, trace: TraceState, key: str, clock: float) -> float:
+        """Fire a silence whose deadline has passed; return when to look again."""
+        group = trace.groups.get(key)
+        if group is None:
+            return NO_DEADLINE
+        if group.times and group.times[0] >= clock:
+            return group.times[0]
+        group.run = 0
+        if not group.times or (group.is_open and not group.healed):
+            return NO_DEADLINE
+        silence = self._program.by_rule[group.rule].silence
+        at_end = clock == NO_DEADLINE
+        if silence is None or (at_end and (not silence.at_end or trace.end is not None)):
+            return NO_DEADLINE
+        until = trace.last_at if at_end else group.times[0]
+        group.value = max(0.0, until - group.marks[-1].timestamp)
+        group.times = []
+        self._state.open(trace, key, group, until, TRACE_ENDS_HERE if at_end else None)
+        return NO_DEADLINE
+
+    def _judge_trace(self, source: str, trace: TraceState, clock: float) -> float:
+        """Judge the open calls that have no deadline yet, and the run; return when to look again.
+
+        A trace may hold a thousand open calls: each is looked at once here, then on its own.
+        """
+        trace.deadline = NO_DEADLINE
+        for key, call in _waiting(trace):
+            if not call.scheduled or clock == NO_DEADLINE:
+                due = self._judge_call(trace, call, clock)
+                if due < NO_DEADLINE:
+                    call.scheduled = True
+                    self._state.push(
+                        source, (due, trace.trace_id, f"{CALL}{call.offset}{CALL}{key}")
+                    )
+        due = self._judge_run(trace, clock)
+        if due < NO_DEADLINE:
+            # a call that begins from here on is due no sooner than after the shortest wait
+            trace.deadline = min(due, clock + self.patience)
+        return trace.deadline
+
+    def _judge_scheduled(self, trace: TraceState, name: str, clock: float) -> float:
+        _, offset, key = name.split(CALL, 2)
+        for known, call in _waiting(trace, key):
+            if call.offset == int(offset) and known == key:
+                due = self._judge_call(trace, call, clock)
+                call.scheduled = due < NO_DEADLINE
+                return due
+        return NO_DEADLINE
+
+    def _judge_call(self, trace: TraceState, call: OpenCall, clock: float) -> float:
+        """Fire for a call that has waited too long; return when to look again."""
+        event = _event_of(call, trace)
+        again = NO_DEADLINE
+        for detector in self._call_detectors:
+            rule = detector.rule.id
+            if call.reported is None or rule not in call.reported:
+                due = self._judge_wait(detector, event, trace, call.timestamp, clock)
+                if due is None:
+                    call.reported = [*(call.reported or ()), rule]
+                else:
+                    again = min(again, due)
+        return again
+
+    def _judge_run(self, trace: TraceState, clock: float) -> float:
+        """Fire for a run that has been silent too long; return when to look again."""
+        again = NO_DEADLINE
+        if trace.runs:
+            event = _start_of(trace)
+            for detector in self._run_detectors:
+                group = trace.groups.get(detector.key(detector.values(event)))
+                if group is None or not group.is_open or group.healed:
+                    due = self._judge_wait(detector, event, trace, trace.last_at, clock)
+                    again = again if due is None else min(again, due)
+        return again
+
+    def _judge_wait(
+        self, detector: Detector, event: Event, trace: TraceState, since: float, clock: float
+    ) -> float | None:
+        """Fire where the wait that began with `event` is over; else return when to look again."""
+        silence, watches = detector.silence, detector.watches
+        assert silence is not None
+        assert watches is not None
+        at_end, due = clock == NO_DEADLINE, since + silence.after
+        if (at_end and not silence.at_end) or not watches(event):
+            return NO_DEADLINE
+        if due >= clock:
+            return due
+        until = trace.last_at if at_end else due
+        key = detector.key(detector.values(event))
+        group = trace.groups.get(key) or self._state.create(detector, key, event, trace)
+        group.add(mark_of(event, detector.facts(event)), detector.keep)
+        group.value = max(group.value or 0.0, until - since)
+        self._state.open(trace, key, group, until, TRACE_ENDS_HERE if at_end else None)
+        return None
+
+    def _judge_ends(self, sources: set[str] | None) -> None:
+        """A trace that stops on a failed call, without any word of an end, ended by it."""
+        enough = {d.rule.id: d for d in self._program.detectors if d.ends_trace}
+        for trace in self._state.traces.values():
+            if (
+                trace.last_call_status != "failed"
+                or trace.end is not None
+                or trace.crash is not None
+            ):
+                continue
+            for key, group in trace.groups.items():
+                waits = group.run and (not group.is_open or group.healed)
+                if not waits or group.rule not in enough or not is_latest(group, trace):
+                    continue
+                if sources is not None and group.marks[-1].source not in sources:
+                    continue
+                self._state.open(trace, key, group, trace.last_at, TRACE_ENDS_HERE)
+
+
+def is_latest(group: Group, trace: TraceState) -> bool:
+    """Whether no call has failed since the group's latest mark."""
+    latest = group.marks[-1]
+    for mark in reversed(trace.timeline):
+        if mark.event_type in ("tool_result", "model_call"):
+            failed = mark.facts is not None and mark.facts.get("status") == "failed"
+            if failed:
+                return (latest.timestamp, latest.offset) >= (mark.timestamp, mark.offset)
+    return True
+
+
+def _waiting(trace: TraceState, only: str | None = None) -> Iterator[tuple[str, OpenCall]]:
+    """Yield the open calls whose silence means something, by the names under which they wait.
+
+    An agent that has called its model since has moved on: the end was not recorded, or was lost.
+    """
+    names = list(trace.open_calls) if only is None else [only]
+    for name in names:
+        first = trace.open_calls.get(name)
+        for call in [first, *(first.later or ())] if first is not None else ():
+            if not call.implied and trace.model_order.get(call.agent or "", 0) <= call.order:
+                yield name, call
+
+
+def still_waits(group: Group, trace: TraceState) -> bool:
+    """Whether a call that the group reports is still open: another of its operation has ended."""
+    reported = {(mark.source, mark.offset) for mark in group.marks}
+    return any(
+        (call.source, call.offset) in reported
+        for first in trace.open_calls.values()
+        for call in [first, *(first.later or ())]
+    )
+
+
+def _start_of(trace: TraceState) -> Event:
+    """Return the event with which a run that has not ended began."""
+    mark = trace.open_agents[trace.root or ""]
+    return Event(
+        timestamp=mark.timestamp,
+        trace_id=trace.trace_id,
+        event_type="agent_start",
+        status="started",
+        agent=next(iter(trace.agents), None),
+        framework=trace.framework,
+        source=mark.source,
+        line=mark.line,
+        offset=mark.offset,
+    )
+
+
+def _event_of(call: OpenCall, trace: TraceState) -> Event:
+    return Event(
+        timestamp=call.timestamp,
+        trace_id=trace.trace_id,
+        event_type="model_call" if call.event_type == "model_call" else "tool_call",
+        operation=call.operation,
+        status="started",
+        attempt=call.attempt,
+        agent=call.agent,
+        call_id=call.call_id,
+        arguments_hash=call.arguments_hash,
+        framework=trace.framework,
+        source=call.source,
+        line=call.line,
+        offset=call.offset,
+    )
