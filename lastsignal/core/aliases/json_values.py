@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-import json
+import re
 from typing import Any
 
 import msgspec
 
 _decode = msgspec.json.Decoder().decode
-_encode = msgspec.json.Encoder().encode
+
+_AROUND = b" \t\r\n\0"
+
+# What a strict decoder refuses outside strings; and every string, since these words stand in texts.
+_TOKEN = re.compile(
+    rb'"[^"\\]*(?:\\.[^"\\]*)*"?'  # one without an end too: else each quote in it is tried
+    rb"|NaN|-?Infinity"
+    rb"|-?\d+(?:\.\d+)?[eE][+-]?\d+"
+    rb"|-?\d{300,}(?:\.\d+)?",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(
+    rb"(\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})"  # a whole pair
+    rb"|\\u[dD][89a-fA-F][\da-fA-F]{2}"
+    rb"|(\\.)",
+    re.DOTALL,
+)
+_LONE_BYTES = dict.fromkeys(range(0xDC80, 0xDD00), "?")
 
 
 def value_of(raw: bytes | msgspec.Raw) -> Any:
@@ -24,8 +41,9 @@ def value_of(raw: bytes | msgspec.Raw) -> Any:
 def decode_leniently(data: bytes) -> tuple[Any, bytes]:
     """Return a record's value, and bytes that a strict decoder takes.
 
-    Mended: invalid UTF-8 (replaced), NaN and Infinity (Python's own `json.dumps` writes them) and
-    numbers beyond a double: these become null, for no rule may compare with them.
+    Mended, with everything left in its place: invalid UTF-8 and halves of surrogate pairs, which a
+    text that is cut in the middle of an emoji leaves (replaced), NaN and Infinity (Python's own
+    `json.dumps` writes them) and numbers beyond a double: these say nothing that a rule may compare.
 
     Raises:
         ValueError: its text is the reason to count: `invalid_json`, `nested_too_deeply`, `blank`.
@@ -36,21 +54,35 @@ def decode_leniently(data: bytes) -> tuple[Any, bytes]:
         raise ValueError("nested_too_deeply") from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         pass
-    if not data.strip(b" \t\r\n\0"):
+    if not data.strip(_AROUND):
         raise ValueError("blank")
+    mended = _mend(data)
     try:
-        value = json.loads(
-            data.strip(b"\0 \t\r\n").decode("utf-8", "replace"),
-            parse_constant=lambda _: None,
-            parse_float=_finite,
-        )
-        return value, _encode(value)
+        return _decode(mended), mended
     except RecursionError:
         raise ValueError("nested_too_deeply") from None
-    except (ValueError, msgspec.MsgspecError, OverflowError):
+    except msgspec.MsgspecError:
         raise ValueError("invalid_json") from None
 
 
-def _finite(text: str) -> float | None:
-    value = float(text)
-    return value if abs(value) != float("inf") else None
+def _mend(data: bytes) -> bytes:
+    """Replace what a strict decoder refuses by as many bytes that it takes."""
+    text = data.decode("utf-8", "surrogateescape").translate(_LONE_BYTES).encode()
+    body = text.lstrip(_AROUND)
+    text = body.rjust(len(text)).rstrip(_AROUND).ljust(len(text))
+    return _TOKEN.sub(_mended_token, text)
+
+
+def _mended_token(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    if token[:1] == b'"':
+        return _ESCAPE.sub(_mended_escape, token) if b"\\u" in token else token
+    if token == b"NaN":
+        return b'"" '
+    if token[-1:] == b"y" or len(token) >= 300 or abs(float(token)) == float("inf"):
+        return b"null".ljust(len(token))
+    return token
+
+
+def _mended_escape(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[1] or found[2] else b"\\ufffd"

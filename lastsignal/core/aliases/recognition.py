@@ -1,0 +1,112 @@
+"""Which dialect a record is of: the ladder is asked once, and again where a record does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lastsignal.core.aliases.contract import Decoded, Decoder, Dialect, Drop, NotThisDialect
+
+UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
+
+FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What a mistake in a dialect raises. Traces hold shapes that nobody thought of, so a mistake costs
+its record (`decoder_fault`), and the rest of the run is still read. What is no mistake about a
+record (no memory, an interrupt) passes through."""
+
+REFUSALS = frozenset(
+    {
+        "blank",
+        "decoder_fault",
+        "invalid_json",
+        "nested_too_deeply",
+        "not_an_object",
+        "unrecognised_record",
+    }
+)
+"""Reasons for which a record yields nothing though no dialect has dropped it."""
+
+_KEPT_FAULTS = 20
+
+
+class Fault(NamedTuple):
+    """A mistake of a dialect that one record has shown."""
+
+    dialect: str
+    error: str
+
+
+class Recognition:
+    """The dialects of one source, each with the decoder that remembers what it has read.
+
+    Args:
+        source: what decoders are made for.
+        ladder: dialects in the order in which a record is offered to them.
+    """
+
+    def __init__(self, source: str, ladder: tuple[Dialect, ...]) -> None:
+        self.settled: Dialect | None = None
+        """The dialect of the last record that one has taken."""
+        self.decode: Callable[[bytes], Decoded] = _no_dialect_yet
+        """The way of its next record: costs the same however long the ladder is."""
+        self.faults: list[Fault] = []
+        """The first ones, for whoever mends the dialect."""
+        self._source = source
+        self._ladder = ladder
+        self._decoders: dict[str, Decoder] = {}
+
+    def offer(self, value: Any, data: bytes, is_mended: bool) -> Decoded:
+        """Return what the first dialect that takes a record makes of it.
+
+        Args:
+            value: the record, decoded.
+            data: bytes that a strict decoder takes.
+            is_mended: whether the settled dialect has not seen these bytes yet.
+        """
+        if is_mended and self.settled is not None:
+            decoded = self._try(self.settled, data)
+            if decoded is not None:
+                return decoded
+        for dialect in self._ladder:
+            try:
+                is_its_own = dialect.recognise(value)
+            except FAULTS as fault:
+                self.note_fault(dialect, fault)
+                continue
+            if is_its_own and (decoded := self._try(dialect, data)) is not None:
+                return decoded
+        return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
+
+    def note_fault(self, dialect: Dialect | None, fault: Exception) -> Drop:
+        """Keep what a dialect has got wrong; the record is lost."""
+        if len(self.faults) < _KEPT_FAULTS:
+            name = dialect.name if dialect else "none"
+            self.faults.append(Fault(name, f"{type(fault).__name__}: {fault}"))
+        return Drop("decoder_fault")
+
+    def _try(self, dialect: Dialect, data: bytes) -> Decoded | None:
+        try:
+            decoder = self._decoders.get(dialect.name)
+            if decoder is None:
+                decoder = self._decoders[dialect.name] = dialect.decoder(self._source)
+            decoded = decoder.decode(data)
+        except UNSETTLED:
+            return None
+        except FAULTS as fault:
+            return self.note_fault(dialect, fault)
+        self.settled, self.decode = dialect, decoder.decode
+        return decoded
+
+
+def _no_dialect_yet(record: bytes) -> Decoded:
+    raise NotThisDialect
