@@ -1,0 +1,301 @@
+"""All files that are known: who stands where, whose turn it is, and what befalls them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+import anyio
+
+from lastsignal.edges.tailer.config import TailerConfig
+from lastsignal.edges.tailer.heads import Heads
+from lastsignal.edges.tailer.marks import Mark
+from lastsignal.edges.tailer.names import former_names
+from lastsignal.edges.tailer.piece import Key, Piece, State
+from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
+from lastsignal.edges.tailer.trouble import OnTrouble, Trouble, TroubleKind
+
+_REMEMBERED_ENDED = 256  # whose compressed copy may still appear
+_MAX_ALIKE = 32  # files of one beginning that a compressed one is compared with
+
+
+@dataclass(frozen=True, slots=True)
+class TailerStats:
+    """Figures for metrics."""
+
+    files: int
+    open_files: int
+    deleted_open_files: int
+    pending_files: int
+    behind_bytes: int
+    """Known bytes that have not been delivered; of compressed files, none."""
+    is_polling: bool
+
+
+class Fleet:
+    """The known files; used on the event loop only, except that `inodes` may be read anywhere."""
+
+    def __init__(self, config: TailerConfig, on_trouble: OnTrouble) -> None:
+        self.config = config
+        self.by_key: dict[Key, TailedFile] = {}
+        self.by_path: dict[str, TailedFile] = {}
+        self.inodes: Counter[int] = Counter()
+        self.parted: dict[TailedFile, None] = {}
+        """Files without a place, in order, until it is clear who goes on with them."""
+        self.waiting: dict[TailedFile, None] = {}
+        self.held: dict[TailedFile, None] = {}
+        """Files with a descriptor, the least recently active first."""
+        self.partings: deque[Piece] = deque()
+        """Pieces without data that wait to be sent."""
+        self.wake = anyio.Event()
+        self.suspects: set[str] = set()
+        """Folders where something has happened that only a look explains."""
+        self.needs_look = False
+        self.on_change = anyio.Event()
+        self._tell = on_trouble
+        self._ready: deque[TailedFile] = deque()
+        self._ended: deque[TailedFile] = deque(maxlen=_REMEMBERED_ENDED)
+        self._placed_heads = Heads()
+        self._parted_heads = Heads()
+
+    # Who stands where
+
+    def place(self, file: TailedFile, key: Key, paths: Iterable[str], path: str) -> None:
+        """Note where a file stands."""
+        if self.by_key.get(file.key) is not file or file.key != key:
+            self._forget_key(file)
+            file.key = key
+            self.by_key[key] = file
+            self.inodes[key[1]] += 1
+        for former in file.paths:
+            if self.by_path.get(former) is file:
+                del self.by_path[former]
+        file.path, file.paths = path, frozenset(paths)
+        for one in file.paths:
+            self.by_path[one] = file
+
+    def displace(self, file: TailedFile) -> None:
+        """Forget where a file stood: another may stand there now."""
+        self._forget_key(file)
+        for path in file.paths:
+            if self.by_path.get(path) is file:
+                del self.by_path[path]
+
+    def _forget_key(self, file: TailedFile) -> None:
+        if self.by_key.get(file.key) is file:
+            del self.by_key[file.key]
+            self.inodes[file.key[1]] -= 1
+            if not self.inodes[file.key[1]]:
+                del self.inodes[file.key[1]]
+
+    # Whose turn it is
+
+    def queue(self, file: TailedFile) -> None:
+        """Give a file a turn, once."""
+        file.is_dirty = True
+        if not file.is_queued and file.phase is not Phase.ENDED:
+            file.is_queued = True
+            self._ready.append(file)
+        self.wake.set()
+
+    def rest(self, file: TailedFile) -> None:
+        """Give a file no more turns until it changes."""
+        file.is_queued = False
+        if file.is_dirty:
+            self.queue(file)
+
+    def requeue(self, file: TailedFile) -> None:
+        """Give a file that has had its turn another one, behind all others."""
+        self._ready.append(file)
+
+    def next_ready(self) -> TailedFile | None:
+        """Return the file whose turn it is; one whose forerunners are behind lets others pass."""
+        for _ in range(len(self._ready)):
+            file = self._ready.popleft()
+            if file.phase is Phase.ENDED:
+                file.is_queued = False
+            elif self._is_blocked(file):
+                self._ready.append(file)
+            else:
+                return file
+        return None
+
+    @staticmethod
+    def _is_blocked(file: TailedFile) -> bool:
+        if not file.after or file.phase is not Phase.FOLLOWED:
+            return False
+        file.after = [(one, target) for one, target in file.after if not one.is_past(target)]
+        return bool(file.after)
+
+    @property
+    def pending(self) -> Iterable[TailedFile]:
+        """The files that wait for their turn."""
+        return self._ready
+
+    def note_signature(self, file: TailedFile, seen: Signature, now: float) -> None:
+        """Give a file a turn if it has changed."""
+        if seen == file.seen or file.is_ignored:
+            return
+        file.changed_at = now
+        file.seen = seen
+        self.queue(file)
+
+    def suspect(self, path: str) -> None:
+        """Have the folder of this path looked into."""
+        self.suspects.add(os.path.dirname(path))  # noqa: PTH120  # many
+        self.on_change.set()
+
+    def adopt(self, file: TailedFile) -> None:
+        """Take up a file whose beginning is known from a checkpoint."""
+        self._placed_heads.add(file)
+        self.place(file, file.key, (file.path,), file.path)
+
+    # What befalls them
+
+    def part(self, file: TailedFile, phase: Phase, now: float) -> None:
+        """Note that a file has lost its place, and have it looked for who goes on with it."""
+        file.close()
+        self.held.pop(file, None)
+        self.displace(file)
+        file.phase = phase
+        file.parted_at = now
+        file.displaced_at = None
+        file.is_searched = False
+        file.is_queued = False
+        self.parted[file] = None
+        self._placed_heads.remove(file)
+        self._parted_heads.add(file)
+        for waiting in [one for one in self.waiting if one.waits_for is file]:
+            self.reconsider(waiting)
+        self.suspect(file.path)
+
+    def note_displaced(self, file: TailedFile, now: float) -> None:
+        """Note that an open file has left its name, and read what is left in it."""
+        file.displaced_at = now
+        self.queue(file)
+        self.suspect(file.path)
+
+    def drop(self, file: TailedFile) -> None:
+        """Forget a newcomer that is gone before anything of it was delivered."""
+        file.close()
+        self.held.pop(file, None)
+        self.waiting.pop(file, None)
+        self.displace(file)
+        file.phase = Phase.ENDED
+
+    def reconsider(self, file: TailedFile) -> None:
+        """Have a waiting file judged anew."""
+        self.waiting.pop(file, None)
+        file.phase = Phase.NEW
+        file.waits_for = None
+        file.candidates = None
+        self.queue(file)
+
+    def absorb(self, file: TailedFile, copy: TailedFile) -> None:
+        """Let a file go on in its copy's place."""
+        file.close()
+        self.held.pop(file, None)
+        self.displace(file)
+        self.displace(copy)
+        file.descriptor, copy.descriptor = copy.descriptor, None
+        file.stream, copy.stream = copy.stream, None
+        file.generation = copy.generation
+        self.held.pop(copy, None)
+        if file.descriptor is not None:
+            self.held[file] = None
+        copy.phase, copy.heir_of = Phase.ENDED, file
+        file.through = copy
+        file.phase = Phase.FOLLOWED
+        file.displaced_at = None
+        file.told_end = False
+        self.parted.pop(file, None)
+        self._parted_heads.remove(file)
+        self._placed_heads.remove(file)
+        self._placed_heads.add(file)
+        self.place(file, copy.key, copy.paths, copy.path)
+        self.queue(file)
+
+    def undo_absorb(self, file: TailedFile, now: float) -> None:
+        """Take back the place of what has turned out to be no copy."""
+        copy = file.through
+        assert copy is not None
+        file.through = None
+        self.displace(file)
+        copy.descriptor, file.descriptor = file.descriptor, None
+        file.stream = None
+        self.held.pop(file, None)
+        if copy.descriptor is not None:
+            self.held[copy] = None
+        copy.heir_of = None
+        copy.not_kin.append(file)
+        self.place(copy, copy.key, copy.paths, copy.path)
+        self.reconsider(copy)
+        self.part(file, Phase.LOST, now)
+
+    def end(self, file: TailedFile) -> None:
+        """Let go of a file that nothing goes on with."""
+        self.parted.pop(file, None)
+        self._parted_heads.remove(file)
+        if file.is_ignored or not file.head.length:
+            file.phase = Phase.ENDED
+            return
+        state = State.TRUNCATED if file.phase is Phase.CUT else State.GONE
+        self.partings.append(file.piece(b"", state))
+        if file.phase is Phase.CUT:
+            self.trouble(TroubleKind.TRUNCATED, file.path, f"cut before offset {file.offset}")
+        elif file.was_never_found:
+            self.trouble(TroubleKind.LOST, file.path, f"read up to offset {file.offset}")
+        file.phase = Phase.ENDED
+        self._ended.append(file)
+        self.wake.set()
+
+    def trouble(self, kind: TroubleKind, path: str, detail: str) -> None:
+        """Tell of something that went wrong."""
+        self._tell(Trouble(kind, path, detail))
+
+    # Whose content is known
+
+    def note_head(self, file: TailedFile, head: Mark) -> None:
+        """Note by what a file's beginning is known."""
+        if head != file.head:
+            self._placed_heads.remove(file)
+            file.head = head
+            self._placed_heads.add(file)
+
+    def kin_of(self, file: TailedFile, head: bytes, is_packed: bool) -> list[TailedFile]:
+        """Return the files whose content may go on in this one, the likeliest first."""
+        found = dict.fromkeys(self._parted_heads.alike(head))
+        found.update(dict.fromkeys(one for one in self.held if one.displaced_at is not None))
+        for name in (file.path, *former_names(file.path)):
+            if (one := self.by_path.get(name)) is not None:
+                found[one] = None
+        if is_packed:
+            found.update(dict.fromkeys(islice(self._placed_heads.alike(head), _MAX_ALIKE)))
+            found.update(dict.fromkeys(reversed(self._ended)))
+        return [
+            one
+            for one in found
+            if one is not file
+            and one not in file.not_kin
+            and one.head.length
+            and one.head.fits(head)
+        ]
+
+    def stats(self, is_polling: bool) -> TailerStats:
+        """Return figures for metrics."""
+        files = [one for one in self.by_key.values() if not one.is_ignored]
+        return TailerStats(
+            files=len(files),
+            open_files=len(self.held),
+            deleted_open_files=sum(one.displaced_at is not None for one in self.held),
+            pending_files=len(self._ready),
+            behind_bytes=sum(
+                max(0, one.seen[0] - one.offset)
+                for one in self._ready
+                if one.stream is None or not one.stream.is_packed
+            ),
+            is_polling=is_polling,
+        )

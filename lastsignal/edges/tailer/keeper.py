@@ -1,0 +1,200 @@
+"""Brings what is known up to what a look at the disk has found. Reads no content."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from lastsignal.edges.tailer.fleet import Fleet
+from lastsignal.edges.tailer.listing import Found, Listing
+from lastsignal.edges.tailer.names import original_name
+from lastsignal.edges.tailer.piece import FileCheckpoint, State
+from lastsignal.edges.tailer.tailed import UNSEEN, Phase, TailedFile
+from lastsignal.edges.tailer.trouble import TroubleKind
+
+_LEFT = 2  # full looks in a row that miss a file: one may have been taken while it was renamed
+_EVERYTHING = 2**63
+
+
+class Keeper:
+    """Applies listings to the fleet."""
+
+    def __init__(self, fleet: Fleet, now: Callable[[], float]) -> None:
+        self._fleet = fleet
+        self._start = fleet.config.start
+        self._now = now
+        self._is_first = True
+        self._faults: set[str] = set()
+
+    def resume(self, checkpoints: Iterable[FileCheckpoint]) -> None:
+        """Take up what was known before; the first listing says where it stands now."""
+        if self._start != "checkpoint":
+            return
+        now = self._now()
+        for known in checkpoints:
+            file = TailedFile.resumed(known, now)
+            if file.key in self._fleet.by_key:  # a file and what followed it on the same inode
+                self._fleet.part(file, Phase.LOST, now)
+                file.was_never_found = True
+            else:
+                self._fleet.adopt(file)
+
+    def apply(self, listing: Listing, begun_at: float) -> None:
+        """Note what a listing says."""
+        now = self._now()
+        former = self._former_holders(listing)
+        new = []
+        for key, names in listing.found.items():
+            file = self._fleet.by_key.get(key) or self._moved_device(names)
+            if file is None:
+                new.append(names)
+            else:
+                self._note_found(file, names, now)
+        self._note_missing(listing, now)
+        self._admit_all(new, former, now)
+        self._note_searched(listing, begun_at)
+        self._note_faults(listing)
+        self._is_first = False
+
+    def admit(self, found: Found) -> None:
+        """Take up one file that appeared at a name where nothing stood."""
+        self._admit_all([[found]], {}, self._now())
+
+    def _former_holders(self, listing: Listing) -> dict[str, TailedFile]:
+        """Return who stood at the names where something else stands now."""
+        former = {}
+        for key, names in listing.found.items():
+            for one in names:
+                file = self._fleet.by_path.get(one.path)
+                if file is not None and file.key != key:
+                    former[one.path] = file
+        return former
+
+    def _moved_device(self, names: list[Found]) -> TailedFile | None:
+        """Find a file whose device is numbered anew since the last run."""
+        if not self._is_first:
+            return None
+        for one in names:
+            file = self._fleet.by_path.get(one.path)
+            if file is not None and file.key[1] == one.key[1]:
+                return file
+        return None
+
+    def _note_found(self, file: TailedFile, names: list[Found], now: float) -> None:
+        paths = [one.path for one in names]
+        best = file.path if file.path in paths else _best(names).path
+        was_parted = file.displaced_at is not None
+        self._fleet.place(file, names[0].key, paths, best)
+        file.real_path = next((one.path for one in names if not one.is_matched), best)
+        file.missing = 0
+        file.displaced_at = None
+        if self._is_first and file.seen == (names[0].size, names[0].modified_ns):
+            file.told_end = True
+            self._fleet.partings.append(file.piece(b"", State.AT_END))
+            return
+        if file.is_unreadable or was_parted:
+            self._fleet.queue(file)
+        self._fleet.note_signature(file, (names[0].size, names[0].modified_ns), now)
+
+    def _note_missing(self, listing: Listing, now: float) -> None:
+        for file in list(self._fleet.by_key.values()):
+            if file.key in listing.found or not _covers(listing, file.path):
+                continue
+            if file.descriptor is not None:
+                if file.displaced_at is None:
+                    self._fleet.note_displaced(file, now)
+                continue
+            file.missing += listing.is_full
+            if file.missing >= _LEFT or self._is_first:
+                self._note_left(file, now)
+            else:
+                self._fleet.needs_look = True
+
+    def _note_left(self, file: TailedFile, now: float) -> None:
+        if file.phase is Phase.FOLLOWED:
+            file.was_never_found = self._is_first
+            self._fleet.part(file, Phase.LOST, now)
+        elif not file.is_parted:
+            self._fleet.drop(file)
+
+    def _admit_all(self, new: list[list[Found]], former: dict[str, TailedFile], now: float) -> None:
+        """Take up new files, in the order in which they were written to."""
+        new.sort(key=lambda names: (names[0].modified_ns, names[0].path))
+        families: dict[str, list[TailedFile]] = {}
+        if new:
+            for file in [*self._fleet.pending, *self._fleet.parted]:
+                families.setdefault(original_name(file.path), []).append(file)
+        for names in new:
+            best = _best(names)
+            file = TailedFile(best.path, best.key, now, changed_at=now)
+            self._decide_start(file, best, families)
+            family = families.setdefault(original_name(best.path), [])
+            before = family + [former[one.path] for one in names if one.path in former]
+            file.after = [(one, _target(one)) for one in before]
+            family.append(file)
+            file.seen = best.size, best.modified_ns
+            file.real_path = next((one.path for one in names if not one.is_matched), best.path)
+            self._fleet.place(file, best.key, [one.path for one in names], best.path)
+            self._fleet.queue(file)
+
+    def _decide_start(
+        self, file: TailedFile, found: Found, families: dict[str, list[TailedFile]]
+    ) -> None:
+        if not self._is_first:
+            return
+        file.starts_at_end = self._start == "end"
+        if not found.is_matched:  # rotated before; wanted if we were reading its forerunner
+            family = original_name(found.path)
+            known = [
+                one
+                for one in [*self._fleet.by_key.values(), *self._fleet.parted]
+                if one.head.length and original_name(one.path) == family
+            ]
+            newest = max((one.seen[1] for one in known), default=_EVERYTHING)
+            file.wants_ignored = found.modified_ns < newest
+
+    def _note_searched(self, listing: Listing, begun_at: float) -> None:
+        for file in self._fleet.parted:
+            if file.parted_at <= begun_at or self._is_first:
+                file.is_searched = file.is_searched or _covers(listing, file.path)
+
+    def _note_faults(self, listing: Listing) -> None:
+        for path, error in listing.faults.items():
+            if path not in self._faults:
+                self._fleet.trouble(TroubleKind.UNREADABLE, path, str(error))
+        if listing.is_full:
+            self._faults = set(listing.faults)
+        else:
+            self._faults |= set(listing.faults)
+
+    def settle(self, current: TailedFile | None) -> None:
+        """Let go of files without a place once nobody can be found who goes on with them."""
+        if not self._fleet.parted:
+            return
+        undecided = {
+            os.path.dirname(one.path)  # noqa: PTH120  # many
+            for one in [*self._fleet.pending, current]
+            if one is not None and one.phase is Phase.NEW
+        }
+        awaited = {one.waits_for for one in self._fleet.waiting}
+        for file in list(self._fleet.parted):
+            folder = os.path.dirname(file.path)  # noqa: PTH120
+            if file.is_searched and folder not in undecided and file not in awaited:
+                self._fleet.end(file)
+
+
+def _best(names: list[Found]) -> Found:
+    return next((one for one in names if one.is_matched), names[0])
+
+
+def _target(file: TailedFile) -> int:
+    """Return how much of a file must be delivered before its successor begins."""
+    is_settled = file.phase is Phase.FOLLOWED and file.displaced_at is None
+    return file.seen[0] if is_settled and file.seen != UNSEEN else _EVERYTHING
+
+
+def _covers(listing: Listing, path: str) -> bool:
+    """Would the listing show a file of this path?"""
+    if listing.is_full:
+        return not any(path == one or path.startswith(f"{one}/") for one in listing.faults)
+    return os.path.dirname(path) in listing.folders  # noqa: PTH120

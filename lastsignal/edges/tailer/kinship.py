@@ -1,0 +1,236 @@
+"""Whose content a newcomer holds: its own, or that of a file which is known.
+
+Only content decides, and never the name alone: a newcomer goes on with a known file if it begins
+like it and holds the same bytes before the offset up to which that one has been read. The names say
+how much of a beginning is enough, since many small files have the same one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import partial
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from lastsignal.edges.tailer.fleet import Fleet
+from lastsignal.edges.tailer.marks import TAIL_BYTES, Mark
+from lastsignal.edges.tailer.names import are_related
+from lastsignal.edges.tailer.streams import Stream, generation_of, stream_on
+from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
+from lastsignal.edges.tailer.trouble import TroubleKind
+from lastsignal.edges.tailer.unpacking import CorruptError
+
+_BUDGET_BYTES = 4 * 1024 * 1024  # unpacked at once to compare
+
+
+class Relation(Enum):
+    """What a newcomer would be to a known file, if it holds the same bytes."""
+
+    STRANGER = auto()
+    SHADOW = auto()
+    """A compressed copy of a file that is still there: takes over when that one leaves."""
+    COPY = auto()
+    """A plain copy of a file that is still there: takes over if that one is cut soon."""
+    HEIR = auto()
+    """Goes on at once with a file that has lost its place."""
+    SPENT = auto()
+    """A compressed copy of a file that has ended: begins where that one was read to."""
+
+
+class Likeness(Enum):
+    """Does the newcomer hold the bytes before the known file's offset?"""
+
+    SAME = auto()
+    DIFFERENT = auto()
+    SHORTER = auto()
+    NOT_YET = auto()
+
+
+class Beginning(NamedTuple):
+    """What a first look into a file tells."""
+
+    head: bytes
+    is_packed: bool
+    is_whole: bool
+    """Not a compressed file that is still being written, too short to tell."""
+    generation: int
+    seen: Signature
+
+
+def relation(file: TailedFile, is_packed: bool, known: TailedFile, head_bytes: int) -> Relation:
+    """Return what a newcomer that begins like a known file may be to it."""
+    has_full_head = known.head.length >= head_bytes
+    related = are_related(file.path, known.path)
+    if not (related or has_full_head):
+        return Relation.STRANGER
+    if known.phase is Phase.ENDED:
+        return Relation.SPENT if is_packed else Relation.STRANGER
+    if known.phase is Phase.CUT:
+        return Relation.HEIR
+    if known.phase is Phase.LOST or known.displaced_at is not None:
+        if is_packed:
+            return Relation.HEIR if known.phase is Phase.LOST else Relation.SHADOW
+        # deleted and made anew, a small file is another one, whatever it begins with
+        return Relation.HEIR if has_full_head else Relation.STRANGER
+    if is_packed:
+        return Relation.SHADOW
+    return Relation.COPY if related else Relation.STRANGER
+
+
+class Kinship:
+    """Judges newcomers, one step a turn."""
+
+    def __init__(self, fleet: Fleet, now: Callable[[], float]) -> None:
+        self._fleet = fleet
+        self._config = fleet.config
+        self._now = now
+        self.is_patient = True
+        """False once nothing may wait any longer."""
+
+    async def judge(self, file: TailedFile) -> None:
+        """Go on with a newcomer whose file is open."""
+        try:
+            begun = await anyio.to_thread.run_sync(look_into, file, self._config.fingerprint_bytes)
+            if begun is None or not (begun.is_whole or self._is_out_of_patience(file)):
+                self._fleet.rest(file)
+                return
+            file.generation = begun.generation
+            if file.candidates is None:
+                file.candidates = self._fleet.kin_of(file, begun.head, begun.is_packed)
+            while file.candidates:
+                if await self._is_decided(file, begun, file.candidates[0]):
+                    return
+                file.candidates.pop(0)
+            await self._make_own(file, begun)
+        except CorruptError as error:
+            self._fleet.trouble(TroubleKind.CORRUPT, file.path, str(error))
+            self._fleet.rest(file)
+
+    def _is_out_of_patience(self, file: TailedFile) -> bool:
+        waited = self._now() - file.changed_at
+        return not self.is_patient or waited > self._config.copy_patience
+
+    async def _is_decided(self, file: TailedFile, begun: Beginning, known: TailedFile) -> bool:
+        kind = relation(file, begun.is_packed, known, self._config.fingerprint_bytes)
+        if kind is Relation.STRANGER:
+            return False
+        assert file.stream is not None
+        likeness = await anyio.to_thread.run_sync(compare, file.stream, known)
+        if likeness is Likeness.NOT_YET:
+            self._fleet.requeue(file)
+            return True
+        if likeness is Likeness.DIFFERENT or (
+            known.phase is Phase.ENDED and kind is not Relation.SPENT
+        ):
+            return False
+        if kind is Relation.COPY:
+            return await self._is_copy_to_wait(file, known)
+        if likeness is Likeness.SHORTER:
+            return self._is_shorter_kin(file, begun, known)
+        return self._is_same_kin(file, known, kind)
+
+    async def _is_copy_to_wait(self, file: TailedFile, known: TailedFile) -> bool:
+        if self._is_out_of_patience(file) or known.is_parted:
+            return False
+        file.is_copy = await anyio.to_thread.run_sync(holds_stretch_of, file, known)
+        if not file.is_copy and known.descriptor is not None:
+            return False
+        self._wait(file, known, file.changed_at + self._config.copy_patience)
+        return True
+
+    def _is_shorter_kin(self, file: TailedFile, begun: Beginning, known: TailedFile) -> bool:
+        if begun.is_packed:
+            if self._is_out_of_patience(file):
+                return False
+            self._wait(file, known, file.changed_at + self._config.copy_patience)
+            return True
+        if known.phase is not Phase.CUT or not (
+            file.is_copy or known.head.length >= self._config.fingerprint_bytes
+        ):
+            return False
+        # a copy made before all was read: it holds nothing new
+        file.wants_ignored = True
+        file.candidates = []
+        return False
+
+    def _is_same_kin(self, file: TailedFile, known: TailedFile, kind: Relation) -> bool:
+        if kind is Relation.SPENT:
+            file.offset, file.tail = known.offset, known.tail
+            return False
+        if kind is Relation.SHADOW or known.is_queued:
+            self._wait(file, known, None)
+        else:
+            self._fleet.absorb(known, file)
+        return True
+
+    def _wait(self, file: TailedFile, known: TailedFile, until: float | None) -> None:
+        file.phase = Phase.WAITING
+        file.waits_for = known
+        file.patience_ends = until
+        file.is_queued = False
+        self._fleet.waiting[file] = None
+        if file.is_dirty:
+            self._fleet.reconsider(file)
+
+    async def _make_own(self, file: TailedFile, begun: Beginning) -> None:
+        file.candidates = None
+        file.phase = Phase.FOLLOWED
+        if file.wants_ignored or file.starts_at_end:
+            file.is_ignored = file.wants_ignored
+            if begun.is_packed:
+                file.skips = True
+            else:
+                assert file.descriptor is not None
+                self._fleet.note_head(file, Mark.of(begun.head))
+                end = partial(_tail_of, file.descriptor, begun.seen[0])
+                file.offset, file.tail = begun.seen[0], await anyio.to_thread.run_sync(end)
+        self._fleet.requeue(file)
+
+
+def look_into(file: TailedFile, head_bytes: int) -> Beginning | None:
+    """Return what a newcomer begins with; None while there is nothing. Runs in a thread."""
+    assert file.descriptor is not None
+    info = os.fstat(file.descriptor)
+    file.stream = file.stream or stream_on(file.descriptor)
+    if file.stream is None:
+        return None
+    head = file.stream.head(head_bytes)
+    return Beginning(
+        head,
+        file.stream.is_packed,
+        file.stream.is_complete,
+        generation_of(file.descriptor),
+        (info.st_size, info.st_mtime_ns),
+    )
+
+
+def compare(stream: Stream, known: TailedFile) -> Likeness:
+    """Tell whether a stream holds what was read of a known file. Runs in a thread."""
+    start = known.offset - known.tail.length
+    if not stream.approach(start, _BUDGET_BYTES):
+        return Likeness.NOT_YET
+    found = stream.read(start, known.tail.length)
+    if len(found) < known.tail.length:
+        return Likeness.SHORTER
+    return Likeness.SAME if known.tail.fits(found) else Likeness.DIFFERENT
+
+
+def holds_stretch_of(file: TailedFile, known: TailedFile) -> bool:
+    """Tell whether a plain file ends as a known one goes on there. Runs in a thread."""
+    if file.descriptor is None or known.descriptor is None:
+        return False
+    try:
+        end = os.fstat(file.descriptor).st_size
+        start = max(0, end - TAIL_BYTES)
+        found = os.pread(file.descriptor, end - start, start)
+        return found == os.pread(known.descriptor, end - start, start)
+    except OSError:  # closed meanwhile
+        return False
+
+
+def _tail_of(descriptor: int, end: int) -> Mark:
+    start = max(0, end - TAIL_BYTES)
+    return Mark.of(os.pread(descriptor, end - start, start))

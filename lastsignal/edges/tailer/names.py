@@ -1,0 +1,40 @@
+"""Names that rotation makes, read backwards: `app.log-20260101.gz` was `app.log`."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_packed = re.compile(r"\.(?:gz|zst)$").search
+_number = re.compile(r"[.\-_]\d[\d.\-_T:Z]*$").search
+_number_before_suffix = re.compile(r"[.\-_]\d[\d.\-_T:Z]*(?=\.[A-Za-z]\w*$)").search
+
+
+def former_names(path: str) -> list[str]:
+    """Return what a file at this path may have been called before, its own name not among them."""
+    folder, name = os.path.split(path)
+    found = []
+    if match := _packed(name):
+        name = name[: match.start()]
+        found.append(name)
+    if match := _number_before_suffix(name):
+        found.append(name[: match.start()] + name[match.end() :])
+    while match := _number(name):
+        name = name[: match.start()]
+        found.append(name)
+    return [os.path.join(folder, one) for one in found if one]  # noqa: PTH118  # a million times
+
+
+def original_name(path: str) -> str:
+    """Return the path without all that rotation appends."""
+    folder, name = os.path.split(path)
+    if match := _packed(name):
+        name = name[: match.start()]
+    while (match := _number(name)) and match.start():
+        name = name[: match.start()]
+    return os.path.join(folder, name)  # noqa: PTH118  # a million times
+
+
+def are_related(one: str, other: str) -> bool:
+    """May one of the two be made from the other by rotation?"""
+    return not {one, *former_names(one)}.isdisjoint({other, *former_names(other)})

@@ -1,0 +1,148 @@
+"""Gives every file its turn, and hands on what it says. The only one who sends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+from anyio.abc import ObjectSendStream
+
+from lastsignal.edges.tailer.fleet import Fleet
+from lastsignal.edges.tailer.holder import Holder
+from lastsignal.edges.tailer.keeper import Keeper
+from lastsignal.edges.tailer.kinship import Kinship
+from lastsignal.edges.tailer.piece import Piece, State
+from lastsignal.edges.tailer.tailed import Outcome, Phase, Step, TailedFile, read_step
+from lastsignal.edges.tailer.trouble import TroubleKind
+
+
+class Reader:
+    """Reads one chunk of one file after another; waits while the consumer is behind."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        holder: Holder,
+        keeper: Keeper,
+        kinship: Kinship,
+        now: Callable[[], float],
+    ) -> None:
+        self._fleet = fleet
+        self._config = fleet.config
+        self._holder = holder
+        self._keeper = keeper
+        self._kinship = kinship
+        self._now = now
+        self.is_draining = False
+
+    async def run(self, stream: ObjectSendStream[Piece]) -> None:
+        """Read until drained; for ever if nobody asks for that."""
+        while True:
+            self._fleet.wake = anyio.Event()
+            while self._fleet.partings:
+                await stream.send(self._fleet.partings.popleft())
+            file = self._fleet.next_ready()
+            if file is not None:
+                await self._take_turn(file, stream)
+            elif self.is_draining and not self._fleet.partings:
+                return
+            elif not self._fleet.partings:
+                await self._fleet.wake.wait()
+
+    async def _take_turn(self, file: TailedFile, stream: ObjectSendStream[Piece]) -> None:
+        self._holder.current = file
+        file.is_dirty = False
+        try:
+            if file.is_parted or file.is_ignored:
+                file.is_queued = False
+            elif file.phase is Phase.WAITING:
+                file.is_queued = False
+                self._fleet.reconsider(file)
+            elif await self._holder.open(file):
+                if file.phase is Phase.NEW:
+                    await self._kinship.judge(file)
+                else:
+                    await self._read(file, stream)
+            else:
+                file.is_queued = False
+        except OSError as error:
+            self._note_fault(file, error)
+        finally:
+            self._holder.current = None
+        self._keeper.settle(None)
+
+    def _note_fault(self, file: TailedFile, error: OSError) -> None:
+        self._holder.close(file)
+        file.is_queued = False
+        if not file.is_unreadable:
+            file.is_unreadable = True
+            self._fleet.trouble(TroubleKind.UNREADABLE, file.path, str(error))
+
+    async def _read(self, file: TailedFile, stream: ObjectSendStream[Piece]) -> None:
+        step = await anyio.to_thread.run_sync(
+            read_step, file, self._config.chunk_bytes, self._config.fingerprint_bytes
+        )
+        if step.outcome is Outcome.CUT:
+            self._note_cut(file)
+        elif step.outcome is Outcome.CORRUPT:
+            self._fleet.trouble(TroubleKind.CORRUPT, file.path, step.detail)
+            self._fleet.rest(file)
+        elif step.outcome is Outcome.NOTHING:
+            self._fleet.rest(file)
+        else:
+            await self._note_step(file, step, stream)
+
+    async def _note_step(
+        self, file: TailedFile, step: Step, stream: ObjectSendStream[Piece]
+    ) -> None:
+        file.through = None
+        file.is_unreadable = False
+        file.generation = step.generation
+        file.offset, file.tail = step.offset, step.tail
+        file.seen = step.seen
+        self._fleet.note_head(file, step.head)
+        if file.resume_offset is not None and step.offset == file.resume_offset:
+            file.resume_offset = None
+        if step.data:
+            self._holder.touch(file)
+        is_end = step.outcome is Outcome.END
+        data = b"" if file.skips else step.data
+        piece = file.piece(data, State.AT_END if is_end else State.DATA)
+        is_news = piece.data or (is_end and not file.told_end)
+        file.told_end = is_end
+        if is_end:
+            file.skips = False
+        if is_news:
+            await stream.send(piece)
+        if file.phase is not Phase.FOLLOWED:  # dropped while the consumer was behind
+            return
+        if not is_end:
+            self._fleet.requeue(file)
+            return
+        self._fleet.rest(file)
+        if not file.is_queued:
+            self._release_waiting(file)
+
+    def _release_waiting(self, file: TailedFile) -> None:
+        """A plain copy may go on with a file that is read to its end and gone."""
+        if file.displaced_at is not None:
+            for one in [one for one in self._fleet.waiting if one.waits_for is file]:
+                self._fleet.reconsider(one)
+
+    def _note_cut(self, file: TailedFile) -> None:
+        now = self._now()
+        if file.through is not None:
+            self._fleet.undo_absorb(file, now)
+            return
+        successor = TailedFile(file.path, file.key, now, changed_at=now)
+        successor.descriptor, file.descriptor = file.descriptor, None
+        successor.displaced_at = file.displaced_at
+        successor.real_path = file.real_path
+        paths = file.paths
+        self._fleet.part(file, Phase.CUT, now)
+        successor.not_kin = [file]
+        successor.after = [(file, 2**63)]
+        self._fleet.place(successor, successor.key, paths, successor.path)
+        self._fleet.held[successor] = None
+        self._fleet.queue(successor)
