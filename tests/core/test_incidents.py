@@ -20,6 +20,7 @@ from lastsignal.core.incidents import (
     Silence,
     folded,
     labels_of,
+    narrowed,
     shortened,
 )
 
@@ -666,6 +667,36 @@ class TestStanding:
         incidents.silence(Silence(id="s", matchers={}, until=T0 + 60))
 
         assert incidents.standing(T0 + 1) == []
+
+
+class TestNarrowing:
+    def storm(self) -> Notice:
+        incidents = book(storm_limit=1)
+        for n in range(30):
+            incidents.observe(finding(f"t{n}", "quota" if n else "crash"), T0)
+        (notice,) = incidents.take_notices(T0)
+        return notice
+
+    def test_who_hears_of_some_incidents_gets_a_digest_of_those(self) -> None:
+        notice = narrowed(self.storm(), lambda kind, one: one.rule == "quota")
+
+        assert notice is not None
+        assert (notice.kind, notice.total, notice.by_rule) == ("digest", 29, {"quota": 29})
+        assert len(shortened(notice).incidents) == MAX_DIGEST_INCIDENTS
+
+    def test_who_hears_of_one_gets_the_notice_of_that_one_with_its_evidence(self) -> None:
+        notice = narrowed(self.storm(), lambda kind, one: one.rule == "crash")
+
+        assert notice is not None
+        assert (notice.kind, notice.total, notice.by_rule) == ("opened", 1, {})
+        assert notice.incidents[0].evidence
+
+    def test_who_hears_of_all_or_of_none(self) -> None:
+        storm = self.storm()
+
+        assert narrowed(storm, lambda kind, one: kind == "opened") is storm
+        assert narrowed(storm, lambda kind, one: kind == "resolved") is None
+        assert not shortened(storm).incidents[0].evidence
 
 
 class TestFolding:

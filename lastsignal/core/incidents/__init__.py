@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from lastsignal.core.incidents.book import IncidentBook, Transition
-from lastsignal.core.incidents.digest import MAX_DIGEST_INCIDENTS, digest_of, folded, shortened
+from lastsignal.core.incidents.digest import (
+    MAX_DIGEST_INCIDENTS,
+    digest_of,
+    folded,
+    narrowed,
+    shortened,
+)
 from lastsignal.core.incidents.model import (
     Incident,
     IncidentPolicy,
@@ -28,6 +34,7 @@ __all__ = [
     "digest_of",
     "folded",
     "labels_of",
+    "narrowed",
     "rank",
     "shortened",
     "standing_since",

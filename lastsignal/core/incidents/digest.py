@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -13,24 +13,44 @@ MAX_DIGEST_INCIDENTS = 20
 """Incidents that a digest lists once it leaves; it still counts all."""
 
 
-def digest_of(told: Sequence[tuple[NoticeKind, Incident]], now: float) -> Notice:
+def digest_of(told: Iterable[tuple[NoticeKind, Incident]], now: float) -> Notice:
     """Return one notice of all these incidents; `shortened` keeps the worst of them."""
-    ordered = sorted((incident for _, incident in told), key=_worst_first)
+    ordered = sorted(told, key=lambda item: _worst_first(item[1]))
     return Notice(
         kind="digest",
         created_at=now,
-        incidents=[_body(incident) for incident in ordered],
+        incidents=[msgspec.structs.replace(incident) for _, incident in ordered],
         total=len(ordered),
-        by_rule=_most_first(Counter(incident.rule for incident in ordered)),
-        by_kind=_most_first(Counter(kind for kind, _ in told)),
+        by_rule=_most_first(Counter(incident.rule for _, incident in ordered)),
+        by_kind=_most_first(Counter(kind for kind, _ in ordered)),
+        kinds=[kind for kind, _ in ordered],
     )
 
 
-def shortened(notice: Notice) -> Notice:
-    """Return a notice with no more incidents in it than a message lists."""
-    if len(notice.incidents) <= MAX_DIGEST_INCIDENTS:
+def narrowed(notice: Notice, keep: Callable[[NoticeKind, Incident], bool]) -> Notice | None:
+    """Return what a notice says of some of its incidents only; None if it says nothing of them.
+
+    A digest must be as the book made it: with all of its incidents.
+    """
+    told = zip(notice.kinds or [notice.kind], notice.incidents, strict=True)
+    kept = [(kind, incident) for kind, incident in told if keep(kind, incident)]
+    if len(kept) == len(notice.incidents):
         return notice
-    return msgspec.structs.replace(notice, incidents=notice.incidents[:MAX_DIGEST_INCIDENTS])
+    if len(kept) > 1:
+        return digest_of(kept, notice.created_at)
+    for kind, incident in kept:
+        return Notice(kind=kind, created_at=notice.created_at, incidents=[incident], total=1)
+    return None
+
+
+def shortened(notice: Notice) -> Notice:
+    """Return a notice with no more in it than a message says: to be stored and sent."""
+    if notice.kind != "digest":
+        return notice
+    listed = notice.incidents[:MAX_DIGEST_INCIDENTS]
+    return msgspec.structs.replace(
+        notice, incidents=[_body(incident) for incident in listed], kinds=[]
+    )
 
 
 def folded(notices: Iterable[Notice], now: float) -> Notice:
@@ -74,5 +94,5 @@ def _most_first(counts: Counter[str]) -> dict[str, int]:
 
 
 def _body(incident: Incident) -> Incident:
-    """Return the incident as it is now, without the evidence that no digest shows."""
+    """Return the incident without the evidence that no digest shows."""
     return msgspec.structs.replace(incident, evidence=[])

@@ -92,6 +92,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """Of a digest: how many by rule, the most first."""
     by_kind: dict[str, int] = {}
     """Of a digest: how many were opened, repeated and resolved."""
+    kinds: list[NoticeKind] = []
+    """Of a digest that has all its incidents: what is told of each of them."""
     folded: int = 0
     """Of a digest: how many messages that a target was too slow for are folded into it."""
 
