@@ -199,11 +199,15 @@ class Engine:
             self.state.wait(event.source, home, key, group)
 
     def _settle(self, detector: Detector, answer: Answer, event: Event, trace: TraceState) -> None:
-        """Put an event to every group of a rule; the end of a run opens only what failed last."""
+        """Put an event to every group of a rule; the end of a run opens only what failed last.
+
+        The end of a sub-agent is no end of the run: its parent may know what to do.
+        """
         for key, group in list(trace.groups.items()):
             if group.rule == detector.rule.id:
                 signal = answer(group, event)
-                if detector.ends_trace and signal is Signal.OPEN and not is_latest(group, trace):
-                    continue
+                if detector.ends_trace and signal is Signal.OPEN:
+                    if trace.runs or not is_latest(group, trace):
+                        continue
                 if signal:
                     self._signal(detector, key, group, signal, event, trace)

@@ -82,6 +82,13 @@ def test_the_end_of_a_run_opens_only_what_failed_last(bench: Make) -> None:
     assert [(group.values, group.count) for group in work.groups()] == [(["b"], 1)]
 
 
+def test_the_end_of_a_sub_agent_is_no_end_of_the_run(bench: Make) -> None:
+    work = bench({**STREAK, "or_before": ENDS}).see(0, "agent_start", "started", call_id="root")
+    work.see(1, "agent_start", "started", call_id="a").fail(2)
+    assert work.see(3, "agent_end", "failed", call_id="a").found() == []
+    assert work.see(4, "agent_end", "failed", call_id="root").found() == [(4.0, 1, False, [3])]
+
+
 def test_a_healed_finding_opens_again_where_the_run_ends_on_a_new_match(bench: Make) -> None:
     work = bench({**STREAK, "or_before": ENDS}).fail(0).fail(1).fail(2).done(3).fail(4)
     assert work.see(5, "process_error", "failed").found() == [(2.0, 4, False, [1, 2, 3, 5])]
