@@ -8,6 +8,7 @@ import traceback
 import click
 
 import lastsignal
+from lastsignal.commands.config import config
 from lastsignal.commands.diagnose import diagnose
 from lastsignal.commands.formats import formats
 from lastsignal.commands.normalize import normalize
@@ -42,6 +43,7 @@ def cli() -> None:
     """
 
 
+cli.add_command(config)
 cli.add_command(diagnose)
 cli.add_command(formats)
 cli.add_command(normalize)
