@@ -132,11 +132,11 @@ def with_excerpts(report: Report, sources: Sequence[Source]) -> Report:
 
 
 def diagnoses(engine: Engine) -> list[Diagnosis]:
-    """Return the diagnosis of every trace, in order of their start."""
-    found = [
-        diagnose_trace(engine, trace, engine.shared_groups(trace.trace_id))
-        for trace in engine.traces.values()
-    ]
+    """Return the diagnosis of every trace, in order of their start; the engine is used up."""
+    found = []
+    while engine.traces:  # each gives way to its diagnosis: both of all traces would not fit
+        _, trace = engine.traces.popitem()
+        found.append(diagnose_trace(engine, trace, engine.shared_groups(trace.trace_id)))
     return sorted(found, key=lambda one: (one.started_at or 0.0, one.trace_id))
 
 

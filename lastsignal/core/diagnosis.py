@@ -16,6 +16,9 @@ from lastsignal.core.traces import TraceState
 Outcome = Literal["succeeded", "failed", "recovered", "aborted", "unfinished"]
 
 
+WELL: tuple[Outcome, ...] = ("succeeded", "recovered")
+
+
 class Moment(msgspec.Struct, frozen=True):
     """One turning point of a run."""
 
@@ -53,6 +56,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     not_checked: list[str]
     """Rules that this trace's records carry too little for."""
     timeline: list[Moment]
+    """Turning points; empty for a run that went well, of which there is nothing to tell."""
     wasted: Progress | None
     """What was spent after the cause had shown itself."""
 
@@ -95,7 +99,7 @@ def diagnose_trace(engine: Engine, trace: TraceState, shared: Sequence[Group] = 
         symptoms=symptoms,
         other=other,
         not_checked=engine.program.not_checked(trace),
-        timeline=_timeline(trace),
+        timeline=_timeline(trace) if cause is not None or outcome not in WELL else [],
         wasted=_wasted(trace, fired, cause),
     )
 
@@ -188,7 +192,7 @@ def _effective(rule: Rule, group: Group, outcome: Outcome) -> Severity:
     severity = rule.text.severity
     if group.healed:
         return "info"
-    if outcome in ("succeeded", "recovered") and severity != "info":
+    if outcome in WELL and severity != "info":
         return SEVERITIES[SEVERITIES.index(severity) - 1]
     return severity
 

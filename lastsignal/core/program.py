@@ -133,6 +133,9 @@ class Program:
             create=hooks.create, signal=hooks.signal, settle=hooks.settle, shared=hooks.shared
         )
         begun, lines, last = _Guarded(), [], _Guarded()
+        waiting = (
+            _Guarded()
+        )  # silences wait in every healthy trace too: apart, or all are looked at
         for detector in self.detectors:
             for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
                 if not _concerns(tap.condition, event_type, status):
@@ -142,9 +145,11 @@ class Program:
                     last.add(detector, written)
                 elif tap.creates or not detector.rule.within_trace:
                     lines += written
+                elif detector.silence is not None:
+                    waiting.add(detector, written)
                 else:
                     begun.add(detector, written)
-        lines = [*begun.lines(), *lines, *last.lines()]
+        lines = [*waiting.lines(), *begun.lines(), *lines, *last.lines()]
         fields = self._fields_of(event_type, status)
         if fields:
             cell_bit = self.field_bits.setdefault(

@@ -51,7 +51,7 @@ def measure(command: Sequence[str]) -> Usage:
     )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
+    if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)} exited with {process.returncode}")
     return Usage(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 

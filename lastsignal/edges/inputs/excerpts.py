@@ -14,6 +14,8 @@ from lastsignal.errors import InputError
 DEFAULT_CHARACTERS = 1000
 
 _READ_BYTES = 64 * 1024  # of a record; what matters in a longer one stands near its start
+_LEAST_READ_BYTES = 2 * 1024
+_SOURCE_BYTES = 16 * 1024 * 1024  # read of one source: much evidence means less of each record
 
 _break_of_line = re.compile(r"\s*[\r\n]\s*")
 
@@ -45,13 +47,14 @@ def read_excerpts(
     for name, group in wanted.items():
         if name not in by_name:
             continue
-        spans = [(place.offset, min(place.length or _READ_BYTES, _READ_BYTES)) for place in group]
+        most = max(_LEAST_READ_BYTES, min(_READ_BYTES, _SOURCE_BYTES // len(group)))
+        spans = [(place.offset, min(place.length or most, most)) for place in group]
         try:
             found = by_name[name].read_at(spans)
         except InputError:  # gone since it was read: the finding stands without its text
             continue
         for place, data in zip(group, found, strict=True):
-            record = data if place.length is not None else _first_record(data)
+            record = data if place.length is not None else _first_record(data, most)
             excerpts[place] = excerpt_of(record, place.focus, characters)
     return excerpts
 
@@ -90,7 +93,7 @@ def _find(text: str, focus: str) -> tuple[int, int]:
     return 0, 0
 
 
-def _first_record(data: bytes) -> bytes:
-    framer = Framer(max_record_bytes=_READ_BYTES)
+def _first_record(data: bytes, most: int) -> bytes:
+    framer = Framer(max_record_bytes=most)
     records = framer.feed(data) or framer.finish()
     return records[0][0] if records and records[0][1] == 0 else data
