@@ -67,6 +67,27 @@ def _check_targets(config: Config, decoding: Decoding) -> None:
                 f"give each its own; the first is targets[{first[target.name]}]",
             )
         first.setdefault(target.name, index)
+
+
+def _check_webhooks(config: Config, decoding: Decoding) -> None:
+    for index, target in enumerate(config.targets):
+        if target.kind == "webhook":
+            if not re.match(r"https?://", target.url.reveal()):
+                decoding.complain(
+                    ("targets", index, "url"),
+                    f"`url` of the web hook `{target.name}` is no web address",
+                    "write http://… or https://…",
+                )
+        elif target.token is not None:
+            decoding.complain(
+                ("targets", index, "token"),
+                f"`token` is for web hooks, and target `{target.name}` is none",
+                'add kind = "webhook", or write the token into the URL',
+            )
+
+
+def _check_retries(config: Config, decoding: Decoding) -> None:
+    for index, target in enumerate(config.targets):
         if target.retry_min > target.retry_max:
             decoding.complain(
                 ("targets", index, "retry_min"),
@@ -98,7 +119,14 @@ def _check_alertmanager(config: Config, decoding: Decoding) -> None:
             )
 
 
-_CHECKS: tuple[Check, ...] = (_check_tls, _check_listen, _check_targets, _check_alertmanager)
+_CHECKS: tuple[Check, ...] = (
+    _check_tls,
+    _check_listen,
+    _check_targets,
+    _check_webhooks,
+    _check_retries,
+    _check_alertmanager,
+)
 
 
 def _unreadable(path: Path) -> str:

@@ -93,7 +93,11 @@ class Target(_Section, frozen=True):
     name: Name
     """What logs, metrics and `lastsignal notify` call it: a-z, 0-9, _ and -, a letter first."""
     url: Secret
-    """An Apprise URL, e.g. `slack://…`, `mailto://…`, or `jsons://…` for a web hook."""
+    """An Apprise URL, e.g. `slack://…` or `mailto://…`; of a web hook, `https://…`."""
+    kind: Literal["apprise", "webhook"] = "apprise"
+    """`apprise`: a message for people. `webhook`: JSON for a program, by HTTP POST."""
+    token: Secret | None = None
+    """The bearer token of a web hook."""
     enabled: bool = True
     """Whether it is told at all."""
     routes: tuple[Route, ...] = ()
@@ -109,6 +113,9 @@ class Target(_Section, frozen=True):
     receiver is obeyed."""
     retry_max: Interval = Interval(300)
     """The longest wait between attempts."""
+    max_attempts: Count | None = None
+    """After so many failed attempts a message is kept as a dead letter; without it, only
+    `give_up_after` counts."""
     give_up_after: Interval = Interval(24 * 3600)
     """A message that could not be delivered for this long is kept as a dead letter."""
 
@@ -116,8 +123,8 @@ class Target(_Section, frozen=True):
 class Alertmanager(_Section, frozen=True):
     """A Prometheus Alertmanager that is told of open incidents (API v2)."""
 
-    url: WebAddress | None = None
-    """Where it is, e.g. `http://alertmanager:9093`; without it none is told."""
+    urls: tuple[WebAddress, ...] = ()
+    """Where it is, e.g. `http://alertmanager:9093`; of a cluster, every member."""
     token: Secret | None = None
     """A bearer token, where it asks for one."""
     username: str = ""
@@ -177,7 +184,7 @@ class Limits(_Section, frozen=True):
     """Deleted files that are held open for what is unread in them: they take space on the disk."""
     read_queue: Count = 16
     """Pieces of files that wait for the rules; when full, reading waits."""
-    notification_queue: Count = 1000
+    notification_queue: Annotated[int, msgspec.Meta(ge=2)] = 100
     """Messages that wait for one target; beyond it they are folded into a digest."""
     commit_interval: Interval = Interval(1)
     """How often progress is written to disk when nothing is found."""

@@ -239,13 +239,13 @@ def test_numbers_durations_sizes_and_addresses_are_read_from_variables(load: Loa
         LASTSIGNAL_LIMITS_MAX_RECORD_BYTES="1KiB",
         LASTSIGNAL_INCIDENTS_RESOLVE_AFTER="5m",
         LASTSIGNAL_HTTP_LISTEN="localhost:80",
-        LASTSIGNAL_ALERTMANAGER_URL="http://a:9093/",
+        LASTSIGNAL_ALERTMANAGER_URLS="http://a:9093/",
     ).config
 
     assert (config.limits.max_traces, config.limits.max_record_bytes) == (7, 1024)
     assert config.incidents.resolve_after == 300.0
     assert config.http.listen == Address("localhost", 80)
-    assert config.alertmanager.url == "http://a:9093"
+    assert config.alertmanager.urls == ("http://a:9093",)
 
 
 def test_an_empty_variable_counts_as_not_set(load: Load) -> None:
