@@ -121,6 +121,8 @@ def _distinct(window: DistinctWindow, what: str) -> str:
 def _sum(window: SumWindow, what: str) -> str:
     within = f" within {show_duration(window.within)}" if window.within else ""
     fields = " and ".join(window.fields())
+    if window.of == "trace":
+        return f"when the trace's {fields} reach {window.at_least:g}, at an event where {what}"
     return f"when the sum of {fields} reaches {window.at_least:g}{within} where {what}"
 
 

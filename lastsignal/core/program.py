@@ -209,6 +209,10 @@ def _tap_lines(
     guards += [] if condition == "True" else [condition]
     guards += [] if operation is None else [compiler.operation_guard(operation)]
     guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
+    total = ""
+    if tap.total is not None:
+        total = " + ".join(f"t.{name}" for name in tap.total[0])
+        guards.insert(0, f"{total} >= {tap.total[1]!r}")
     key = _key_expression(compiler, detector)
     groups = "t.groups" if detector.rule.within_trace else "shared.groups"
     name, answer = compiler.constant(detector), compiler.constant(tap.answer)
@@ -218,6 +222,8 @@ def _tap_lines(
     if tap.creates:
         lines.append(f"if g is None: g = create({name}, k, e, t)")
         lines.append(f"s = {answer}(g, e)")
+        if total:
+            lines.append(f"g.value = float({total})")
     else:
         lines.append(f"s = {answer}(g, e) if g is not None else 0")
     lines.append(f"if s: signal({name}, k, g, s, e, t)")

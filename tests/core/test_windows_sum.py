@@ -76,3 +76,42 @@ def test_metadata_can_be_summed_and_text_in_it_is_no_amount(bench: Make) -> None
 def test_text_fields_and_no_fields_are_refused(problems: Callable[..., Any]) -> None:
     assert problems({**SUM, "field": ["cost_usd", "model"]}) == ["window.field: `model` is text"]
     assert problems({**SUM, "field": []}) == ["window.field: there is nothing to sum up"]
+
+
+# -- the total of a trace ------------------------------------------------------------------------
+
+TOTAL = {**SUM, "of": "trace"}
+
+
+def test_the_total_of_a_trace_is_that_of_all_its_model_calls(bench: Make) -> None:
+    work = bench(TOTAL, where={**MODEL, "operation": "big"})
+    spend(spend(work, 0, 6.0, operation="small"), 1, 3.9, operation="big")
+    assert work.found() == []
+    assert spend(work, 2, 0.1, operation="big").found() == [(2.0, 1, False, [3])]
+    assert work.groups()[0].value == 10.0
+
+
+def test_totals_of_several_fields_are_added_up(bench: Make) -> None:
+    window = {
+        "kind": "sum",
+        "of": "trace",
+        "field": ["input_tokens", "output_tokens"],
+        "at_least": 9,
+    }
+    work = bench(window, where=MODEL).see(0, "model_call", "completed", input_tokens=4)
+    assert work.found() == []
+    work.see(1, "model_call", "completed", output_tokens=5)
+    assert work.found() == [(1.0, 1, False, [2])]
+
+
+def test_each_trace_has_a_total_of_its_own(bench: Make) -> None:
+    work = bench(TOTAL, where=MODEL)
+    spend(spend(work, 0, 6.0, trace_id="a"), 1, 6.0, trace_id="b")
+    assert work.found() == []
+
+
+def test_only_totals_that_a_trace_has_can_be_asked_for(problems: Callable[..., Any]) -> None:
+    assert problems({**TOTAL, "field": "duration_seconds", "within": 60}) == [
+        "window.of: `of: trace` is the total of one trace from its beginning",
+        "window.field: a trace has no total of `duration_seconds`",
+    ]

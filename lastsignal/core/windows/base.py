@@ -33,6 +33,8 @@ class Tap:
     """Whether a group comes into being by it; a reset of nothing needs no group."""
     needs: tuple[str, ...] = ()
     """Fields without which the answer would be QUIET anyway."""
+    total: tuple[tuple[str, ...], float] | None = None
+    """Totals of the trace whose sum must have reached an amount; the group's value is that sum."""
     every_group: bool = False
     """Whether it speaks to all groups of the rule in the trace, whatever group the event is of."""
 

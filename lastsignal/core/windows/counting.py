@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import fsum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,6 +26,8 @@ from lastsignal.core.windows.base import (
 MAX_SAMPLES = 4096
 """Entries that a sliding sum or ratio keeps; beyond it the oldest leave early."""
 MAX_DISTINCT = 1000
+TOTALS = ("input_tokens", "output_tokens", "cost_usd")
+"""What a trace's model calls are summed up for in any case."""
 
 
 class EventWindow(Window, frozen=True, tag="event"):
@@ -193,10 +195,14 @@ class SumWindow(Window, frozen=True, tag="sum"):
     """A list is summed up."""
     at_least: float
     within: Duration | None = None
+    of: Literal["trace"] | None = None
+    """Of the whole trace, which is counted anyway: `where` only says at which events to look."""
 
     def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
         names = self.fields()
+        if self.of == "trace":
+            return [Tap(where, _fire, total=(tuple(names), self.at_least))]
         needs = tuple(names) if len(names) == 1 else ()
         return [Tap(where, self._answer(), needs=needs)]
 
@@ -209,6 +215,20 @@ class SumWindow(Window, frozen=True, tag="sum"):
         check_positive(complain, "at_least", self.at_least, 1e-9)
         if not self.field:
             complain("window.field", "there is nothing to sum up", "name a numeric field")
+        if self.of == "trace":
+            if self.within is not None or self.group_by != ["trace_id"]:
+                complain(
+                    "window.of",
+                    "`of: trace` is the total of one trace from its beginning",
+                    "group by trace_id only, without `within`",
+                )
+            for name in self.fields():
+                if name not in TOTALS:
+                    complain(
+                        "window.field",
+                        f"a trace has no total of `{name}`",
+                        f"it has {', '.join(TOTALS)}; leave out `of`",
+                    )
 
     def _answer(self) -> Answer:
         readers = [number_reader(name) for name in self.fields()]
@@ -303,6 +323,10 @@ def _slide(group: Group, now: float, amount: float, within: float) -> None:
     if stale:
         del times[:stale]
         del numbers[:stale]
+
+
+def _fire(group: Group, event: Event) -> Signal:
+    return Signal.FIRE
 
 
 def _heal(group: Group, event: Event) -> Signal:
