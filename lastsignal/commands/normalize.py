@@ -10,7 +10,7 @@ import msgspec
 from lastsignal.app import read_events
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.events import Event, metadata_of
+from lastsignal.core.events import as_plain
 from lastsignal.edges.inputs import open_sources
 from lastsignal.errors import InputError
 
@@ -31,7 +31,7 @@ def normalize(paths: tuple[str, ...], quiet: bool) -> int:
         reader = Reader(source.name, LADDER, ingest_time=0.0)
         for events in read_events(source, reader):
             for event in events:
-                sys.stdout.buffer.write(_encode(visible(event)) + b"\n")
+                sys.stdout.buffer.write(_encode(as_plain(event)) + b"\n")
         total += reader.events
         if not quiet:
             formats = "+".join(reader.formats) or "no known format"
@@ -45,14 +45,3 @@ def normalize(paths: tuple[str, ...], quiet: bool) -> int:
     if not total:
         raise InputError("no event could be read from the input; see above what was skipped")
     return 0
-
-
-def visible(event: Event) -> dict[str, object]:
-    """Return the fields of an event that say something."""
-    metadata = metadata_of(event)
-    shown = {
-        name: value
-        for name in event.__struct_fields__
-        if name != "metadata" and (value := getattr(event, name)) is not None
-    }
-    return {**shown, "metadata": metadata} if metadata else shown

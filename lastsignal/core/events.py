@@ -108,6 +108,17 @@ def metadata_of(event: Event) -> Metadata:
     return parsed
 
 
+def as_plain(event: Event) -> dict[str, Any]:
+    """Return the fields of an event that say something, as plain values: `Event(**plain)` is it."""
+    metadata = metadata_of(event)
+    plain = {
+        name: value
+        for name in Event.__struct_fields__
+        if name != "metadata" and (value := getattr(event, name)) is not None
+    }
+    return {**plain, "metadata": metadata} if metadata else plain
+
+
 def metadata_value(event: Event, path: str) -> Any:
     """Return a metadata value by dotted path, None where there is none."""
     value: Any = metadata_of(event)

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently
 from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
 from lastsignal.core.error_classes import ERROR_CLASSES, classify
-from lastsignal.core.events import Event, Status
+from lastsignal.core.events import Event, Status, as_plain
 from lastsignal.core.framing.cutter import Record
 from lastsignal.core.framing.salvage import salvage
 
@@ -26,6 +29,23 @@ _DEFAULT_STATUS: dict[str, Status] = {
     "retry": "started",
     "process_error": "failed",
 }
+
+
+class _Saved(msgspec.Struct):
+    """What a reader remembers."""
+
+    records: int
+    events: int
+    skipped: dict[str, int]
+    formats: list[str]
+    clock: float
+    ingest_time: float
+    disorder: float
+    arrivals: int
+    held: list[tuple[float, int, int, dict[str, Any]]]
+    untimed: list[dict[str, Any]]
+    settled: str | None
+    decoders: dict[str, bytes]
 
 
 class Reader:
@@ -112,6 +132,53 @@ class Reader:
     def skip(self, reason: str, count: int = 1) -> None:
         """Count input that yields no event."""
         self.skipped[reason] = self.skipped.get(reason, 0) + count
+
+    def save(self) -> bytes:
+        """Return all that a restart needs, as MessagePack."""
+        settled, decoders = self._recognition.save()
+        return msgspec.msgpack.encode(
+            _Saved(
+                records=self.records,
+                events=self.events,
+                skipped=self.skipped,
+                formats=list(self.formats),
+                clock=self.clock,
+                ingest_time=self._ingest_time,
+                disorder=self._disorder,
+                arrivals=self._arrivals,
+                held=[(time, sequence, n, as_plain(one)) for time, sequence, n, one in self._held],
+                untimed=[as_plain(event) for event in self._untimed],
+                settled=settled,
+                decoders=decoders,
+            )
+        )
+
+    def restore(self, data: bytes) -> None:
+        """Take back what `save` gave.
+
+        Raises:
+            msgspec.MsgspecError: it is no state of a reader.
+        """
+        saved = msgspec.msgpack.decode(data, type=_Saved)
+        self.records, self.events, self.skipped = saved.records, saved.events, saved.skipped
+        self.formats = dict.fromkeys(saved.formats, 0)
+        self.clock, self._ingest_time = saved.clock, saved.ingest_time
+        self._arrivals = saved.arrivals
+        self._held = [(time, seq, n, Event(**one)) for time, seq, n, one in saved.held]
+        self._untimed = [Event(**one) for one in saved.untimed]
+        self._recognition.restore(saved.settled, saved.decoders)
+        self._settle()
+        self._disorder = saved.disorder
+
+    @property
+    def ingest_time(self) -> float:
+        """Stands for the times of a source that shows none."""
+        return self._ingest_time
+
+    @property
+    def disorder_seconds(self) -> float:
+        """How long events are held for their order."""
+        return self._disorder
 
     @property
     def settled(self) -> Dialect | None:

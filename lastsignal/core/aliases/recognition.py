@@ -87,6 +87,32 @@ class Recognition:
                 return decoded
         return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
 
+    def save(self) -> tuple[str | None, dict[str, bytes]]:
+        """Return the settled dialect's name, and what each decoder remembers."""
+        states = {
+            name: msgspec.msgpack.encode(decoder.state)
+            for name, decoder in self._decoders.items()
+            if decoder.state is not None
+        }
+        return self.settled.name if self.settled else None, states
+
+    def restore(self, settled: str | None, states: dict[str, bytes]) -> None:
+        """Take back what `save` gave; a dialect that is no more is recognised anew.
+
+        Raises:
+            msgspec.MsgspecError: a state is not this dialect's.
+        """
+        by_name = {dialect.name: dialect for dialect in self._ladder}
+        for name, state in states.items():
+            if name in by_name:
+                decoder = self._decoders[name] = by_name[name].decoder(self._source)
+                saved = msgspec.msgpack.decode(state, type=type(decoder.state))
+                for field in saved.__struct_fields__ if saved is not None else ():
+                    setattr(decoder.state, field, getattr(saved, field))
+        if settled in by_name:
+            decoder = self._decoders.setdefault(settled, by_name[settled].decoder(self._source))
+            self.settled, self.decode = by_name[settled], decoder.decode
+
     def note_fault(self, dialect: Dialect | None, fault: Exception) -> Drop:
         """Keep what a dialect has got wrong; the record is lost."""
         if len(self.faults) < _KEPT_FAULTS:

@@ -39,6 +39,12 @@ class Changes:
     notices: Iterable[tuple[Notice, Sequence[str]]] = ()
     """Notices with the names of their targets."""
 
+    def holds_anything(self) -> bool:
+        """Whether there is something to write; what the rules hold changes only with the rest."""
+        return bool(
+            self.files or self.traces or self.incidents or self.silences or tuple(self.notices)
+        )
+
 
 @dataclass(slots=True)
 class Saved:

@@ -1,0 +1,7 @@
+"""`lastsignal watch`: the daemon. It puts the edges together and decides nothing of its own."""
+
+from __future__ import annotations
+
+from lastsignal.watch.service import Settings, watch
+
+__all__ = ["Settings", "watch"]

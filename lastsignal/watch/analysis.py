@@ -1,0 +1,104 @@
+"""Events → findings → incidents → notices: what one commit is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
+from lastsignal.core.engine import Engine
+from lastsignal.core.events import Event
+from lastsignal.core.findings import Finding
+from lastsignal.core.groups import Group
+from lastsignal.core.incidents import IncidentBook, Notice
+from lastsignal.core.rules import Rule
+from lastsignal.edges.store import Changes, Saved
+
+
+class Analysis:
+    """The engine and the book of incidents, and what has changed in them since the last commit.
+
+    Args:
+        rules: the detectors.
+        book: the incidents.
+        max_traces: see `Engine`.
+    """
+
+    def __init__(self, rules: Sequence[Rule], book: IncidentBook, max_traces: int) -> None:
+        self.engine = Engine(rules, max_traces, remembers=True)
+        self.book = book
+        self._max_traces = max_traces
+        self._changed: dict[str, None] = {}
+        """Traces whose findings changed."""
+
+    def restore(self, saved: Saved) -> None:
+        """Take back what a store has kept.
+
+        Raises:
+            msgspec.MsgspecError: it is no state of ours.
+        """
+        if saved.engine is not None:
+            self.engine.restore(saved.engine, saved.traces)
+
+    def feed(self, events: Iterable[Event]) -> bool:
+        """Take events; return whether a finding has opened or changed."""
+        return self._note(self.engine.feed(events))
+
+    def advance(self, source: str, now: float) -> bool:
+        """Let the clock of a source that stands at its end go on."""
+        return self._note(self.engine.advance(source, now))
+
+    def finish(self) -> None:
+        """Judge what is still open: nothing more will come."""
+        self._note(self.engine.finish())
+
+    def replace_rules(self, rules: Sequence[Rule]) -> None:
+        """Go on with other rules; those that did not change keep what they remember."""
+        engine = Engine(rules, self._max_traces, remembers=True)
+        traces = [self.engine.trace_state(trace_id) for trace_id in self.engine.traces]
+        engine.restore(self.engine.header(), traces)
+        engine.state.dirty = set(engine.traces)
+        self.engine = engine
+
+    def conclude(self, now: float) -> list[Notice]:
+        """Bring the incidents up to date; return what is to be told."""
+        for trace_id in self._changed:
+            trace = self.engine.traces.get(trace_id)
+            if trace is not None:
+                shared = self.engine.shared_groups(trace_id)
+                self._observe(diagnose_trace(self.engine, trace, shared), now)
+        self._changed.clear()
+        return self.book.take_notices(now)
+
+    def take_changes(self) -> Changes:
+        """Return what a commit writes of rules and incidents, and begin anew."""
+        dirty, gone = self.engine.state.take_changes()
+        traces: dict[str, bytes | None] = dict.fromkeys(gone)
+        for trace_id in dirty:
+            if trace_id in self.engine.traces:
+                traces[trace_id] = self.engine.trace_state(trace_id)
+        incidents = {name: self.book.incidents.get(name) for name in self.book.changed}
+        self.book.changed = set()
+        return Changes(traces=traces, engine=self.engine.header(), incidents=incidents)
+
+    def _observe(self, diagnosis: Diagnosis, now: float) -> None:
+        cause = diagnosis.cause
+        symptoms = {finding.id for finding in diagnosis.symptoms}
+        for finding in diagnosis.findings():
+            explained = cause is not None and finding.id in symptoms
+            self._observe_one(finding, diagnosis, cause.id if cause and explained else None, now)
+
+    def _observe_one(
+        self, finding: Finding, diagnosis: Diagnosis, explained_by: str | None, now: float
+    ) -> None:
+        self.book.observe(
+            finding,
+            now,
+            framework=diagnosis.framework,
+            agents=diagnosis.agents,
+            explained_by=explained_by,
+        )
+
+    def _note(self, groups: list[Group]) -> bool:
+        for group in groups:
+            self._changed[group.trace_id] = None
+        return bool(groups)

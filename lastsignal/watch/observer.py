@@ -1,0 +1,25 @@
+"""What the daemon tells of itself, to whoever wants to know; by default to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lastsignal.core.events import Event
+from lastsignal.core.incidents import Notice
+from lastsignal.edges.tailer import Piece
+
+
+class Observer:
+    """Called for everything that happens; does nothing."""
+
+    def read(self, piece: Piece, events: Sequence[Event], skipped: Mapping[str, int]) -> None:
+        """Note what a piece of a file gave."""
+
+    def committed(self, seconds: float, notices: Sequence[Notice]) -> None:
+        """Note that everything so far is safe, and how long that took."""
+
+    def commit_failed(self, error: str) -> None:
+        """Note that the state could not be written; it is tried again with the next commit."""
+
+    def reloaded(self, error: str | None) -> None:
+        """Note that rules were read again: None means that they are in force."""

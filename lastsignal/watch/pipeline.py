@@ -1,0 +1,153 @@
+"""One file's way from bytes to events, resumable at any commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from lastsignal.core.aliases.contract import Dialect
+from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.events import Event
+from lastsignal.core.framing import Checkpoint, Framer
+from lastsignal.edges.tailer import FileCheckpoint, Piece, State
+
+
+class _Saved(msgspec.Struct):
+    checkpoint: FileCheckpoint
+    name: str
+    framing: Checkpoint
+    reader: bytes
+
+
+class Pipeline:
+    """The framer and the reader of one file.
+
+    Args:
+        name: what findings call the file: where it was first seen, whatever rotation makes of it.
+        ladder: the dialects to recognise.
+        max_record_bytes: longer records are skipped and counted.
+        now: epoch seconds; stands for the times of a file that shows none.
+    """
+
+    def __init__(
+        self, name: str, ladder: tuple[Dialect, ...], max_record_bytes: int, now: float
+    ) -> None:
+        self.name = name
+        self.reader = Reader(name, ladder, ingest_time=now)
+        self.checkpoint: FileCheckpoint | None = None
+        self._max_record_bytes = max_record_bytes
+        self._framer = Framer(max_record_bytes)
+        self._counted: dict[str, int] = {}
+
+    def take(self, piece: Piece) -> list[Event]:
+        """Return the events that a piece completes."""
+        events = self.reader.read(self._framer.feed(piece.data)) if piece.data else []
+        if piece.is_last:
+            events += self.reader.read(self._framer.finish())
+            events += self.reader.finish()
+        self.checkpoint = piece.checkpoint
+        return events
+
+    def release(self) -> list[Event]:
+        """Return the events that were held for their order: the file stands still."""
+        return self.reader.finish()
+
+    def skipped(self) -> dict[str, int]:
+        """Return what could not be used since the last call, by reason."""
+        total = dict(self.reader.skipped)
+        for reason, count in self._framer.skipped.items():
+            total[reason] = total.get(reason, 0) + count
+        new = {
+            reason: count - self._counted.get(reason, 0)
+            for reason, count in total.items()
+            if count > self._counted.get(reason, 0)
+        }
+        self._counted = total
+        return new
+
+    def save(self) -> bytes:
+        """Return all that a restart needs: it reads on from the first byte not used yet."""
+        assert self.checkpoint is not None
+        framing = self._framer.checkpoint()
+        return msgspec.msgpack.encode(
+            _Saved(
+                checkpoint=self.checkpoint.resume_at(framing.offset),
+                name=self.name,
+                framing=framing,
+                reader=self.reader.save(),
+            )
+        )
+
+    @classmethod
+    def restore(
+        cls, data: bytes, ladder: tuple[Dialect, ...], max_record_bytes: int, now: float
+    ) -> Pipeline:
+        """Return the pipeline that `save` described.
+
+        Raises:
+            msgspec.MsgspecError: it is no state of a pipeline.
+        """
+        saved = msgspec.msgpack.decode(data, type=_Saved)
+        pipeline = cls(saved.name, ladder, max_record_bytes, now)
+        pipeline.checkpoint = saved.checkpoint
+        pipeline._framer = Framer(max_record_bytes, resume=saved.framing)
+        pipeline.reader.restore(saved.reader)
+        pipeline._counted = dict(pipeline.reader.skipped)
+        return pipeline
+
+
+class Pipelines:
+    """All files that are being read.
+
+    Args:
+        make: makes the pipeline of a file that is seen for the first time.
+    """
+
+    def __init__(self, make: Callable[[str], Pipeline]) -> None:
+        self._make = make
+        self._by_file: dict[str, Pipeline] = {}
+        self._changed: set[str] = set()
+        self._gone: set[str] = set()
+
+    def adopt(self, file_id: str, pipeline: Pipeline) -> None:
+        """Take a restored pipeline."""
+        self._by_file[file_id] = pipeline
+
+    def checkpoints(self) -> list[FileCheckpoint]:
+        """Return where to read on in each file."""
+        return [one.checkpoint for one in self._by_file.values() if one.checkpoint is not None]
+
+    def of(self, piece: Piece) -> Pipeline:
+        """Return the pipeline of a piece's file."""
+        pipeline = self._by_file.get(piece.file_id)
+        if pipeline is None:
+            pipeline = self._by_file[piece.file_id] = self._make(piece.name)
+        self._changed.add(piece.file_id)
+        return pipeline
+
+    def touch(self, file_id: str) -> None:
+        """Note that a file's pipeline has changed without a piece."""
+        if file_id in self._by_file:
+            self._changed.add(file_id)
+
+    def settle(self, piece: Piece) -> None:
+        """Forget a file that has ended."""
+        if piece.state in (State.GONE, State.TRUNCATED):
+            self._by_file.pop(piece.file_id, None)
+            self._changed.discard(piece.file_id)
+            self._gone.add(piece.file_id)
+
+    def take_changes(self) -> dict[str, bytes | None]:
+        """Return what a commit writes, and begin anew."""
+        changes: dict[str, bytes | None] = {
+            file_id: self._by_file[file_id].save()
+            for file_id in self._changed
+            if self._by_file[file_id].checkpoint is not None
+        }
+        changes.update(dict.fromkeys(self._gone - set(changes)))
+        self._changed, self._gone = set(), set()
+        return changes
+
+    def __len__(self) -> int:
+        return len(self._by_file)
