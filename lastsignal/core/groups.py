@@ -69,6 +69,8 @@ class Group(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     times: list[float] = []
     numbers: list[float] = []
     things: list[tuple[Any, ...]] = []
+    places: list[tuple[float, str, int, int, str]] = []
+    """Of marks that may be needed: what makes a Mark, without its making."""
     seen: dict[str, float] = {}
     partial: list[list[Mark]] = []
 

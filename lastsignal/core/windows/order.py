@@ -23,6 +23,9 @@ from lastsignal.core.windows.base import (
     value_in,
 )
 
+Place = tuple[float, str, int, int, str]
+_place: Callable[[Event], Place] = attrgetter("timestamp", "source", "line", "offset", "event_type")
+
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One step of a sequence."""
@@ -171,24 +174,21 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             )
 
     def _answer_among(self, among: int) -> Answer:
-        """`things` and `partial[0]` hold the latest things and their marks."""
-        read = _thing_reader(self.key)
+        """`things` and `places` hold what was done last, and where."""
+        read, key, at_least = _thing_reader(self.key), self.key, self.at_least
 
         def match(group: Group, event: Event) -> Signal:
-            thing, things = read(event), group.things
-            if not things:
-                group.partial = [[]]
-            marks, mark = group.partial[0], bare_mark(event)
+            thing, things, places = read(event), group.things, group.places
             again = thing in things
             things.append(thing)
-            marks.append(mark)
+            places.append(_place(event))
             if len(things) > among:
-                del things[0], marks[0]
-            if not again or things.count(thing) < self.at_least:
+                del things[0], places[0]
+            if not again or things.count(thing) < at_least:
                 return Signal.QUIET
             if not group.is_open:
-                same = [one for one, done in zip(marks, things, strict=True) if done == thing]
-                group.marks = [_with_facts(one, self.key, thing) for one in same[:-1]]
+                same = [one for one, done in zip(places, things, strict=True) if done == thing]
+                group.marks = [_mark(one, key, thing) for one in same[:-1]]
                 group.count = len(group.marks)
             group.value = float(things.count(thing))
             return Signal.FIRE
@@ -196,41 +196,36 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
         return match
 
     def _answer(self) -> Answer:
-        """`things` and `partial[0]` hold what was done last, as far back as a period reaches, and
-        its marks; `numbers[p-1]` is the run of period p and `partial[1]` its evidence, both kept
-        only while `run` says that a repetition is under way."""
+        """`things` and `places` hold what was done last, as far back as a period reaches, and
+        where; `numbers[p-1]` is the run of period p and `partial[0]` its evidence, both kept only
+        while `run` says that a repetition is under way."""
         read, reach = _thing_reader(self.key), self.max_period
 
         def match(group: Group, event: Event) -> Signal:
-            thing = read(event)
-            things = group.things
-            if not things:
-                group.partial = [[], []]
-            mark = bare_mark(event)
+            thing, things, places = read(event), group.things, group.places
+            place = _place(event)
             hit = 0
             if thing in things:
-                hit = self._run(group, thing, mark)
+                hit = self._run(group, thing, place)
             elif group.run:
                 group.run = 0
-            marks = group.partial[0]
             things.append(thing)
-            marks.append(mark)
+            places.append(place)
             if len(things) > reach:
-                del things[0], marks[0]
+                del things[0], places[0]
             return self._fire(group, hit) if hit >= self.min_period else Signal.QUIET
 
         return match
 
-    def _run(self, group: Group, thing: tuple[Any, ...], mark: Mark) -> int:
+    def _run(self, group: Group, thing: tuple[Any, ...], place: Place) -> int:
         """Lengthen the run of each period that the thing continues; return the shortest cycle."""
-        things, marks = group.things, group.partial[0]
+        things, key = group.things, self.key
         if not group.run:
             group.numbers = [0.0] * self.max_period
-            group.partial[1] = [
-                _with_facts(one, self.key, done) for one, done in zip(marks, things, strict=True)
-            ]
-        evidence = group.partial[1]
-        evidence.append(_with_facts(mark, self.key, thing))
+            before = zip(group.places, things, strict=True)
+            group.partial = [[_mark(one, key, done) for one, done in before]]
+        evidence = group.partial[0]
+        evidence.append(_mark(place, key, thing))
         del evidence[: -self.max_period * self.at_least]
         hit, runs = 0, group.numbers
         for period in range(1, self.max_period + 1):
@@ -243,7 +238,7 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
 
     def _fire(self, group: Group, period: int) -> Signal:
         if not group.is_open:
-            group.marks = group.partial[1][-period * self.at_least : -1]
+            group.marks = group.partial[0][-period * self.at_least : -1]
             group.count = len(group.marks)
         group.value = float(period)
         return Signal.FIRE
@@ -256,7 +251,6 @@ def _thing_reader(key: list[str]) -> Callable[[Event], tuple[Any, ...]]:
     return lambda event: tuple(value_in(event, name) for name in key)
 
 
-def _with_facts(mark: Mark, key: list[str], thing: tuple[Any, ...]) -> Mark:
-    """Return the mark with what was done, for the texts to quote."""
-    facts = dict(zip(key, thing, strict=True))
-    return Mark(mark.timestamp, mark.source, mark.line, mark.offset, mark.event_type, facts)
+def _mark(place: Place, key: list[str], thing: tuple[Any, ...]) -> Mark:
+    """Return the mark of a place with what was done there, for the texts to quote."""
+    return Mark(*place, dict(zip(key, thing, strict=True)))
