@@ -13,6 +13,7 @@ from lastsignal.commands.diagnose import diagnose
 from lastsignal.commands.formats import formats
 from lastsignal.commands.normalize import normalize
 from lastsignal.commands.rules import rules
+from lastsignal.commands.watch import watch
 from lastsignal.errors import LastSignalError
 
 EXIT_FAULT = 4
@@ -48,6 +49,7 @@ cli.add_command(diagnose)
 cli.add_command(formats)
 cli.add_command(normalize)
 cli.add_command(rules)
+cli.add_command(watch)
 
 
 def main(arguments: list[str] | None = None) -> None:

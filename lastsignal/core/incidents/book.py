@@ -79,7 +79,12 @@ class IncidentBook:
         context = Context(framework, agents, explained_by)
         incident = self.incidents.get(finding.id)
         if incident is None:
-            return None if finding.healed else self._open(incident_of(finding, context, now))
+            # one that healed before anybody looked stands in the history, and nobody is told of it:
+            # what is kept must not depend on when the book was looked at
+            opened = self._open(incident_of(finding, context, now))
+            if finding.healed:
+                self._resolve(self.incidents[finding.id], now)
+            return opened
         before, cause = msgspec.structs.astuple(incident), incident.explained_by
         grew = update(incident, finding, context)
         self._causes.link(incident, cause)

@@ -1,0 +1,121 @@
+"""`lastsignal watch`: the daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from lastsignal.commands.config import config_option
+from lastsignal.core.aliases.registry import LADDER
+from lastsignal.core.rules import Rule
+from lastsignal.edges.config import Config, LoadedConfig, Override, check_rules, load_config
+from lastsignal.edges.rulefiles import load_rules
+from lastsignal.edges.tailer import TailerConfig
+from lastsignal.errors import UsageError
+from lastsignal.watch import Settings
+from lastsignal.watch import watch as run_watch
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@config_option
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where offsets, incidents and unsent notifications are kept over a restart.",
+)
+@click.option(
+    "--start",
+    type=click.Choice(["checkpoint", "start", "end"]),
+    help="Where files begin that are there at startup: where the last run stopped (and new ones at "
+    "their start), all at their start, or all at their end.",
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Read what is there to its end, judge what is open, tell what is to be told, and stop.",
+)
+def watch(
+    paths: tuple[str, ...], path: Path | None, state_dir: Path | None, start: str | None, once: bool
+) -> int:
+    """Follow traces as they are written, and raise incidents while runs are still alive.
+
+    PATHS are files, folders (with everything below them) and globs; they stand for those of the
+    configuration. Ends on SIGTERM or Ctrl-C after reading to the last byte; SIGHUP reads the rules
+    again. After a crash it goes on where it stopped: nothing is lost, nobody is told twice.
+
+    \b
+    Examples:
+      lastsignal watch ./traces
+      lastsignal watch ~/.claude/projects --start end
+      lastsignal watch --config /etc/lastsignal/config.toml
+    """
+    options = {
+        ("inputs", "paths"): (list(paths) or None, "PATHS"),
+        ("inputs", "start"): (start, "--start"),
+        ("state_dir",): (str(state_dir) if state_dir else None, "--state-dir"),
+    }
+    loaded = load_config(
+        path,
+        overrides=[
+            Override(place, value, option)
+            for place, (value, option) in options.items()
+            if value is not None
+        ],
+    )
+    if not loaded.config.inputs.paths:
+        raise UsageError(
+            "nothing to watch; name files, folders or globs, or set `paths` in [inputs]"
+        )
+    anyio.run(run_watch, settings_of(loaded.config, rules_of(loaded), once))
+    return 0
+
+
+def rules_of(loaded: LoadedConfig) -> list[Rule]:
+    """Return the rules that the configuration asks for.
+
+    Raises:
+        RuleError: a rule file is wrong.
+        ConfigError: the configuration names a rule or a parameter that does not exist.
+    """
+    section = loaded.config.rules
+    plain = load_rules(section.paths, builtin=section.builtin)
+    problems = check_rules(loaded, plain)
+    if problems:
+        raise UsageError("\n".join(map(str, problems)))
+    rules = load_rules(section.paths, builtin=section.builtin, params=section.params)
+    return [rule for rule in rules if rule.id not in section.disabled]
+
+
+def settings_of(config: Config, rules: list[Rule], once: bool) -> Settings:
+    """Return what a watch is started with."""
+    inputs, limits = config.inputs, config.limits
+    own: tuple[Any, ...] = (str(config.state_dir),)
+    return Settings(
+        tailer=TailerConfig(
+            patterns=inputs.paths,
+            exclude=inputs.exclude,
+            start=inputs.start,
+            own_paths=own,
+            scan_interval=inputs.scan_interval,
+            poll_interval=inputs.poll_interval,
+            max_open_files=limits.max_open_files,
+            max_deleted_files=limits.max_deleted_files,
+            wait_after_rename=inputs.wait_after_rename,
+            copy_patience=inputs.copy_patience,
+            notifies=inputs.change_notification,
+        ),
+        state_dir=config.state_dir,
+        rules=rules,
+        ladder=LADDER,
+        policy=config.incidents,
+        max_traces=limits.max_traces,
+        max_record_bytes=limits.max_record_bytes,
+        read_queue=limits.read_queue,
+        commit_interval=limits.commit_interval,
+        drain_timeout=limits.drain_timeout,
+        once=once,
+    )

@@ -1,0 +1,155 @@
+"""The real process under ill treatment: written to, rotated, killed, and compared with `diagnose`."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lastsignal.core.incidents import Incident
+
+LASTSIGNAL = [sys.executable, "-m", "lastsignal"]
+TOOLS = ("search", "fetch", "read_file")
+ERRORS = ("HTTP 429 Too Many Requests", "TimeoutError: timed out", "HTTP 401 Unauthorized", "boom")
+
+
+class Found(NamedTuple):
+    """What is the same of a finding however it was found."""
+
+    rule: str
+    trace_id: str
+    count: int
+    first_seen: float
+    last_seen: float
+
+
+def trace_lines(count: int, seed: int, runs: int = 40) -> Iterator[bytes]:
+    """Yield the lines of interleaved runs in which a good deal goes wrong."""
+    chance = random.Random(seed)
+    now = 1_760_000_000.0
+    waiting: dict[str, tuple[str, int]] = {}
+    for number in range(count):
+        now += chance.random() * 0.4
+        run = f"run-{(number // 4000) * runs + chance.randrange(runs):05d}"
+        record: dict[str, Any] = {"timestamp": round(now, 3), "trace_id": run}
+        open_call = waiting.pop(run, None)
+        if open_call is None:
+            tool = chance.choice(TOOLS)
+            arguments = chance.randrange(4)
+            waiting[run] = (tool, arguments)
+            record |= {"event_type": "tool_call", "operation": tool, "status": "started"}
+            record["metadata"] = {"arguments": {"q": arguments}}
+        elif chance.random() < 0.4:
+            error = chance.choice(ERRORS)
+            record |= {"event_type": "tool_result", "operation": open_call[0], "status": "failed"}
+            record["error_message"] = error
+        else:
+            record |= {"event_type": "tool_result", "operation": open_call[0]}
+            record["status"] = "completed"
+        yield json.dumps(record).encode() + b"\n"
+
+
+class Writer:
+    """Writes lines to a file in torn pieces, and rotates it now and then."""
+
+    def __init__(self, folder: Path, lines: list[bytes], seed: int, rotate_every: int) -> None:
+        self.path = folder / "trace.jsonl"
+        self.folder = folder
+        self.written = 0
+        self._lines = lines
+        self._chance = random.Random(seed)
+        self._rotate_every = rotate_every
+        self._rotations = 0
+        self._file = self.path.open("ab", buffering=0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every line is written."""
+        return self.written >= len(self._lines)
+
+    def write(self, lines: int) -> None:
+        """Write so many lines, cut at places where no line ends."""
+        for line in self._lines[self.written : self.written + lines]:
+            cut = self._chance.randrange(len(line))
+            self._file.write(line[:cut])
+            self._file.write(line[cut:])
+            self.written += 1
+            if self.written % self._rotate_every == 0 and not self.is_done:
+                self._rotate()
+
+    def _rotate(self) -> None:
+        self._file.close()
+        self._rotations += 1
+        self.path.rename(self.folder / f"trace-{self._rotations:04d}.jsonl")
+        self._file = self.path.open("ab", buffering=0)
+
+
+def start_watch(folder: Path, state: Path, *options: str) -> subprocess.Popen[bytes]:
+    """Start the daemon."""
+    command = [*LASTSIGNAL, "watch", str(folder), "--state-dir", str(state), *options]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def watch_once(folder: Path, state: Path) -> None:
+    """Let the daemon read what is left, and stop."""
+    process = start_watch(folder, state, "--once")
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors.decode()
+
+
+def incidents(state: Path) -> list[Incident]:
+    """Return what the daemon's store holds."""
+    database = sqlite3.connect(state / "state.sqlite3")
+    try:
+        rows = database.execute("SELECT body FROM incidents").fetchall()
+    finally:
+        database.close()
+    return [msgspec.msgpack.decode(body, type=Incident) for (body,) in rows]
+
+
+def found_by_watch(state: Path) -> list[Found]:
+    """Return the findings behind the daemon's incidents."""
+    return sorted(
+        Found(one.rule, one.trace_id, one.count, one.first_seen, one.last_seen)
+        for one in incidents(state)
+    )
+
+
+def found_by_diagnose(folder: Path) -> list[Found]:
+    """Return what `diagnose` finds in the same files, undisturbed; what healed is no incident."""
+    command = [*LASTSIGNAL, "diagnose", str(folder), "--format", "json", "--fail-on", "never"]
+    report = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return sorted(
+        Found(one["rule"], trace["trace_id"], one["count"], one["first_seen"], one["last_seen"])
+        for trace in report["traces"]
+        for one in [trace["cause"], *trace["symptoms"], *trace["other"]]
+        if one is not None
+    )
+
+
+def treat_badly(folder: Path, state: Path, lines: int, kills: int, seed: int) -> int:
+    """Write while the daemon runs and is killed again and again; return how often it was."""
+    chance = random.Random(seed)
+    writer = Writer(folder, list(trace_lines(lines, seed)), seed, rotate_every=lines // 7 + 1)
+    killed = 0
+    while killed < kills or not writer.is_done:
+        process = start_watch(folder, state)
+        deadline = time.monotonic() + 0.5 + chance.random() * 0.8
+        while time.monotonic() < deadline:
+            writer.write(max(1, lines // max(1, kills) // 20))
+            time.sleep(0.005)
+        if killed < kills:
+            process.kill()
+            killed += 1
+        else:
+            process.terminate()
+        process.communicate(timeout=60)
+    return killed
