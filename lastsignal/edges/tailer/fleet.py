@@ -50,6 +50,8 @@ class Fleet:
         """Files with a descriptor, the least recently active first."""
         self.partings: deque[Piece] = deque()
         """Pieces without data that wait to be sent."""
+        self.current: TailedFile | None = None
+        """The file whose turn it is: only its turn may close it."""
         self.wake = anyio.Event()
         self.suspects: set[str] = set()
         """Folders where something has happened that only a look explains."""
@@ -111,6 +113,10 @@ class Fleet:
         """Give a file that has had its turn another one, behind all others."""
         self._ready.append(file)
 
+    def go_on(self, file: TailedFile) -> None:
+        """Give a file that has had its turn the next one, too."""
+        self._ready.appendleft(file)
+
     def next_ready(self) -> TailedFile | None:
         """Return the file whose turn it is; one whose forerunners are behind lets others pass."""
         for _ in range(len(self._ready)):
@@ -132,8 +138,10 @@ class Fleet:
 
     @property
     def pending(self) -> Iterable[TailedFile]:
-        """The files that wait for their turn."""
-        return self._ready
+        """The files that have a turn or wait for one."""
+        if self.current is not None:
+            yield self.current
+        yield from self._ready
 
     def note_signature(self, file: TailedFile, seen: Signature, now: float) -> None:
         """Give a file a turn if it has changed."""
@@ -286,15 +294,16 @@ class Fleet:
 
     def stats(self, is_polling: bool) -> TailerStats:
         """Return figures for metrics."""
-        files = [one for one in self.by_key.values() if not one.is_ignored]
+        placed = [one for one in self.by_key.values() if not one.is_ignored]
+        pending = {one for one in [*placed, *self.held] if one.is_queued}
         return TailerStats(
-            files=len(files),
+            files=len(placed),
             open_files=len(self.held),
             deleted_open_files=sum(one.displaced_at is not None for one in self.held),
-            pending_files=len(self._ready),
+            pending_files=len(pending),
             behind_bytes=sum(
                 max(0, one.seen[0] - one.offset)
-                for one in self._ready
+                for one in pending
                 if one.stream is None or not one.stream.is_packed
             ),
             is_polling=is_polling,

@@ -26,8 +26,6 @@ class Holder:
         self._fleet = fleet
         self._now = now
         self._is_over_limit = False
-        self.current: TailedFile | None = None
-        """The file whose turn it is: nobody else may close it."""
 
     async def open(self, file: TailedFile) -> bool:
         """Open a file for its turn."""
@@ -44,7 +42,7 @@ class Holder:
             for one in self._fleet.pending
             if one.descriptor is None and not one.is_parted and not one.is_unreadable
         ]
-        if len(closed) > free:
+        if len(closed) > max(0, free):
             if not self._is_over_limit:
                 detail = f"{len(closed) - free} files wait unopened"
                 self._fleet.trouble(TroubleKind.OPEN_LIMIT, closed[-1].path, detail)
@@ -84,13 +82,14 @@ class Holder:
     def _make_room(self) -> None:
         if len(self._fleet.held) < self._fleet.config.max_open_files:
             return
-        for file in self._fleet.held:
-            if self._is_evictable(file):
-                self.close(file)
-                return
+        in_place = [one for one in self._fleet.held if one.displaced_at is None]
+        in_place = [one for one in in_place if one is not self._fleet.current]
+        idle = next((one for one in in_place if self._is_evictable(one)), None)
+        if (file := idle or next(reversed(in_place), None)) is not None:
+            self.close(file)
 
     def _is_evictable(self, file: TailedFile) -> bool:
-        return not file.is_queued and file.displaced_at is None and file is not self.current
+        return not file.is_queued and file.displaced_at is None and file is not self._fleet.current
 
     def close(self, file: TailedFile) -> None:
         """Close a file that stays known."""
@@ -109,7 +108,7 @@ class Holder:
         held = [
             (one, one.descriptor)
             for one in self._fleet.held
-            if one.descriptor is not None and one is not self.current
+            if one.descriptor is not None and one is not self._fleet.current
         ]
         if not held:
             return
@@ -120,7 +119,7 @@ class Holder:
             self._fleet.note_signature(file, (info.st_size, info.st_mtime_ns), now)
             if not info.st_nlink and file.displaced_at is None:
                 self._fleet.note_displaced(file, now)
-            if not file.is_queued and file is not self.current:
+            if not file.is_queued and file is not self._fleet.current:
                 self._let_go_if_quiet(file, now)
         self._drop_surplus()
 
@@ -142,7 +141,7 @@ class Holder:
         deleted.sort(key=lambda one: one.displaced_at or 0.0)
         surplus = max(0, len(deleted) - self._fleet.config.max_deleted_files)
         for file in deleted[:surplus]:
-            if file is self.current:
+            if file is self._fleet.current:
                 continue
             if unread := max(0, file.seen[0] - file.offset):
                 self._fleet.trouble(

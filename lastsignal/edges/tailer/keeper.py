@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.listing import Found, Listing
-from lastsignal.edges.tailer.names import original_name
+from lastsignal.edges.tailer.names import age_of, original_name
 from lastsignal.edges.tailer.piece import FileCheckpoint, State
 from lastsignal.edges.tailer.tailed import UNSEEN, Phase, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind
@@ -119,7 +119,7 @@ class Keeper:
 
     def _admit_all(self, new: list[list[Found]], former: dict[str, TailedFile], now: float) -> None:
         """Take up new files, in the order in which they were written to."""
-        new.sort(key=lambda names: (names[0].modified_ns, names[0].path))
+        new.sort(key=lambda names: (names[0].modified_ns, age_of(names[0].path), names[0].path))
         families: dict[str, list[TailedFile]] = {}
         if new:
             for file in [*self._fleet.pending, *self._fleet.parted]:
@@ -167,14 +167,14 @@ class Keeper:
         else:
             self._faults |= set(listing.faults)
 
-    def settle(self, current: TailedFile | None) -> None:
+    def settle(self) -> None:
         """Let go of files without a place once nobody can be found who goes on with them."""
         if not self._fleet.parted:
             return
         undecided = {
             os.path.dirname(one.path)  # noqa: PTH120  # many
-            for one in [*self._fleet.pending, current]
-            if one is not None and one.phase is Phase.NEW
+            for one in self._fleet.pending
+            if one.phase is Phase.NEW
         }
         awaited = {one.waits_for for one in self._fleet.waiting}
         for file in list(self._fleet.parted):

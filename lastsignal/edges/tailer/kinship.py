@@ -94,8 +94,11 @@ class Kinship:
         """Go on with a newcomer whose file is open."""
         try:
             begun = await anyio.to_thread.run_sync(look_into, file, self._config.fingerprint_bytes)
-            if begun is None or not (begun.is_whole or self._is_out_of_patience(file)):
+            if begun is None:
                 self._fleet.rest(file)
+                return
+            if not (begun.is_whole or self._is_out_of_patience(file)):
+                self._wait(file, None, file.changed_at + self._config.copy_patience)
                 return
             file.generation = begun.generation
             if file.candidates is None:
@@ -111,7 +114,7 @@ class Kinship:
 
     def _is_out_of_patience(self, file: TailedFile) -> bool:
         waited = self._now() - file.changed_at
-        return not self.is_patient or waited > self._config.copy_patience
+        return not self.is_patient or waited >= self._config.copy_patience
 
     async def _is_decided(self, file: TailedFile, begun: Beginning, known: TailedFile) -> bool:
         kind = relation(file, begun.is_packed, known, self._config.fingerprint_bytes)
@@ -166,7 +169,7 @@ class Kinship:
             self._fleet.absorb(known, file)
         return True
 
-    def _wait(self, file: TailedFile, known: TailedFile, until: float | None) -> None:
+    def _wait(self, file: TailedFile, known: TailedFile | None, until: float | None) -> None:
         file.phase = Phase.WAITING
         file.waits_for = known
         file.patience_ends = until
@@ -187,7 +190,7 @@ class Kinship:
                 self._fleet.note_head(file, Mark.of(begun.head))
                 end = partial(_tail_of, file.descriptor, begun.seen[0])
                 file.offset, file.tail = begun.seen[0], await anyio.to_thread.run_sync(end)
-        self._fleet.requeue(file)
+        self._fleet.go_on(file)
 
 
 def look_into(file: TailedFile, head_bytes: int) -> Beginning | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 
+_COUNT_DIGITS = 5
+_DATE_DIGITS = 20
+
 _packed = re.compile(r"\.(?:gz|zst)$").search
 _number = re.compile(r"[.\-_]\d[\d.\-_T:Z]*$").search
 _number_before_suffix = re.compile(r"[.\-_]\d[\d.\-_T:Z]*(?=\.[A-Za-z]\w*$)").search
@@ -33,6 +36,16 @@ def original_name(path: str) -> str:
     while (match := _number(name)) and match.start():
         name = name[: match.start()]
     return os.path.join(folder, name)  # noqa: PTH118  # a million times
+
+
+def age_of(path: str) -> tuple[int, int]:
+    """Return a sort key among the files of one original name: the oldest first."""
+    rotated = path[len(original_name(path)) :]
+    digits = re.sub(r"\D", "", rotated)
+    if not digits:
+        return 2, 0
+    is_count = len(digits) <= _COUNT_DIGITS  # .2 is older than .1; 20260101 than 20260102
+    return (0, -int(digits)) if is_count else (1, int(digits[:_DATE_DIGITS]))
 
 
 def are_related(one: str, other: str) -> bool:

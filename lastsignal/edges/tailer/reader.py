@@ -51,7 +51,7 @@ class Reader:
                 await self._fleet.wake.wait()
 
     async def _take_turn(self, file: TailedFile, stream: ObjectSendStream[Piece]) -> None:
-        self._holder.current = file
+        self._fleet.current = file
         file.is_dirty = False
         try:
             if file.is_parted or file.is_ignored:
@@ -69,8 +69,8 @@ class Reader:
         except OSError as error:
             self._note_fault(file, error)
         finally:
-            self._holder.current = None
-        self._keeper.settle(None)
+            self._fleet.current = None
+        self._keeper.settle()
 
     def _note_fault(self, file: TailedFile, error: OSError) -> None:
         self._holder.close(file)
@@ -87,6 +87,10 @@ class Reader:
             self._note_cut(file)
         elif step.outcome is Outcome.CORRUPT:
             self._fleet.trouble(TroubleKind.CORRUPT, file.path, step.detail)
+            file.stream = None  # begins anew if it changes
+            if not file.told_end:
+                file.told_end = True
+                self._fleet.partings.append(file.piece(b"", State.AT_END))
             self._fleet.rest(file)
         elif step.outcome is Outcome.NOTHING:
             self._fleet.rest(file)

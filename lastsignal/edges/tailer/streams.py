@@ -68,6 +68,8 @@ class Stream:
         self.descriptor = descriptor
         self.is_complete = True
         """False while a compressed head that is asked for has not been written whole."""
+        self.fault: CorruptError | None = None
+        """Why there is nothing behind what was read last."""
 
     def is_shorter_than(self, offset: int, info: os.stat_result) -> bool:
         """Has what stood before the offset been cut away?"""
@@ -103,7 +105,8 @@ class PackedStream(Stream):
         if len(self._head) < limit:
             beginning = PackedStream(self.descriptor)
             self._head = beginning.read(0, limit)
-            self.is_complete = len(self._head) == limit or beginning._unpacker.is_complete
+            is_enough = len(self._head) == limit or beginning.fault is not None
+            self.is_complete = is_enough or beginning._unpacker.is_complete
         return self._head[:limit]
 
     def approach(self, offset: int, budget: int) -> bool:
@@ -128,9 +131,8 @@ class PackedStream(Stream):
             while missing and (piece := self._unpack(missing)):
                 pieces.append(piece)
                 missing -= len(piece)
-        except CorruptError:
-            if not pieces:  # else the next read meets it again
-                raise
+        except CorruptError as error:
+            self.fault = error
         return b"".join(pieces)
 
     def _restart(self) -> None:

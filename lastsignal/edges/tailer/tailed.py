@@ -223,8 +223,11 @@ def _read_behind(file: TailedFile, stream: Stream, limit: int) -> Step:
     if file.resume_offset is not None:  # verified: go back to what has not been used
         return Step(Outcome.MORE, offset=file.resume_offset)
     data = found[file.tail.length :]
+    if stream.fault is not None and not data:
+        raise stream.fault
+    has_more = len(data) == limit or stream.fault is not None
     return Step(
-        Outcome.MORE if len(data) == limit else Outcome.END,
+        Outcome.MORE if has_more else Outcome.END,
         data,
         file.offset + len(data),
         tail=Mark.of(found[-TAIL_BYTES:]) if data else file.tail,

@@ -124,7 +124,7 @@ class Tailer:
                 await self._look_for_the_last_time()
             else:
                 await self._keep_up()
-            self._keeper.settle(self._holder.current)
+            self._keeper.settle()
             await self._holder.open_pending()
 
     def _seconds_to_wait(self) -> float:

@@ -72,17 +72,22 @@ class FolderWatch:
         while True:
             self._changed = anyio.Event()
             failures: list[str] = []
+            stop = anyio.Event()  # its thread does not see that the task is cancelled
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._follow, list(self._deep), True, failures)
-                tasks.start_soon(self._follow, list(self._flat), False, failures)
-                await anyio.sleep(0)  # both are watching, or have failed
-                self.has_failed = bool(failures)
-                self._on_state(failures[0] if failures else None)
-                with anyio.move_on_after(_RETRY_SECONDS if failures else None):
-                    await self._changed.wait()
-                tasks.cancel_scope.cancel()
+                tasks.start_soon(self._follow, list(self._deep), True, stop, failures)
+                tasks.start_soon(self._follow, list(self._flat), False, stop, failures)
+                try:
+                    await anyio.sleep(0)  # both are watching, or have failed
+                    self.has_failed = bool(failures)
+                    self._on_state(failures[0] if failures else None)
+                    with anyio.move_on_after(_RETRY_SECONDS if failures else None):
+                        await self._changed.wait()
+                finally:
+                    stop.set()
 
-    async def _follow(self, folders: list[str], recursive: bool, failures: list[str]) -> None:
+    async def _follow(
+        self, folders: list[str], recursive: bool, stop: anyio.Event, failures: list[str]
+    ) -> None:
         if not folders:
             return
         try:
@@ -91,6 +96,7 @@ class FolderWatch:
                 watch_filter=lambda change, path: not self._patterns.refuses(path),
                 debounce=_DEBOUNCE_MILLISECONDS,
                 step=_STEP_MILLISECONDS,
+                stop_event=stop,
                 rust_timeout=_HEARTBEAT_MILLISECONDS,
                 yield_on_timeout=True,
                 recursive=recursive,

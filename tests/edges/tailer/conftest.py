@@ -17,6 +17,7 @@ from lastsignal.edges.tailer import (
     State,
     Tailer,
     TailerConfig,
+    TailerStats,
     Trouble,
     TroubleKind,
 )
@@ -89,9 +90,7 @@ class Sink:
     def lines(self) -> list[bytes]:
         """The whole lines of all files, file by file."""
         return [
-            line
-            for content in self.contents.values()
-            for line in bytes(content).split(b"\n")[:-1]
+            line for content in self.contents.values() for line in bytes(content).split(b"\n")[:-1]
         ]
 
     @property
@@ -135,6 +134,13 @@ class Sink:
                 for one, state in self.states.items()
             )
         )
+
+    async def until_stats(self, holds: Callable[[TailerStats], bool]) -> None:
+        """Wait until the tailer's own figures say something: nothing else tells of them."""
+        with anyio.move_on_after(PATIENCE):
+            while not holds(self.tailer.stats()):
+                await anyio.sleep(0.01)
+        assert holds(self.tailer.stats()), self.tailer.stats()
 
     async def drain(self) -> None:
         """End the tailer; whatever comes until then is kept."""
@@ -183,3 +189,24 @@ def anyio_backend() -> str:
 def tailing() -> Tailing:
     """Return what runs a tailer: `async with tailing(pattern, …) as sink`."""
     return start_tailing
+
+
+@pytest.fixture
+def numbered() -> Callable[..., bytes]:
+    """Return what makes lines that are told apart by a number."""
+
+    def make(start: int, stop: int, prefix: str = "line") -> bytes:
+        return b"".join(b"%s %d\n" % (prefix.encode(), number) for number in range(start, stop))
+
+    return make
+
+
+@pytest.fixture
+def append() -> Callable[[Path, bytes], None]:
+    """Return what writes at a file's end."""
+
+    def write(path: Path, data: bytes) -> None:
+        with path.open("ab") as file:
+            file.write(data)
+
+    return write
