@@ -79,9 +79,11 @@ class Program:
             self._detector(rule, 1 << index) for index, rule in enumerate(rules)
         ]
         self.by_rule = {detector.rule.id: detector for detector in self.detectors}
+        for event_type in EVENT_TYPES:
+            for status in STATUSES:
+                self._bits({_cell_name(event_type, status)})
         self.cells: dict[str, dict[str | None, Step | None]] = {
-            event_type: {status: self._cell(event_type, status, hooks) for status in STATUSES}
-            for event_type in EVENT_TYPES
+            event_type: _Cells(self, event_type, hooks) for event_type in EVENT_TYPES
         }
 
     def _detector(self, rule: Rule, bit: int) -> Detector:
@@ -125,7 +127,7 @@ class Program:
             bits |= self.field_bits.setdefault(name, 1 << len(self.field_bits))
         return bits
 
-    def _cell(self, event_type: str, status: str, hooks: Hooks) -> Step | None:
+    def cell(self, event_type: str, status: str, hooks: Hooks) -> Step | None:
         """Write and compile the step of one (event type, status)."""
         known = {"event_type": event_type, "status": status}
         compiler = Compiler()
@@ -152,9 +154,7 @@ class Program:
         lines = [*waiting.lines(), *begun.lines(), *lines, *last.lines()]
         fields = self._fields_of(event_type, status)
         if fields:
-            cell_bit = self.field_bits.setdefault(
-                _cell_name(event_type, status), 1 << len(self.field_bits)
-            )
+            cell_bit = self.field_bits[_cell_name(event_type, status)]
             bits = sum(fields.values()) | cell_bit
             lines.append(f"if t.seen & {bits} != {bits}:")
             lines.append(f"    t.seen |= {cell_bit}")
@@ -169,6 +169,20 @@ class Program:
             if (event_type, status) in detector.cells:
                 wanted |= {f for f, bit in self.field_bits.items() if bit & detector.required}
         return {name: self.field_bits[name] for name in sorted(wanted)}
+
+
+class _Cells(dict[str | None, "Step | None"]):
+    """The steps of one event type by status, each compiled when the first such event comes."""
+
+    def __init__(self, program: Program, event_type: str, hooks: Hooks) -> None:
+        super().__init__()
+        self._program = program
+        self._event_type = event_type
+        self._hooks = hooks
+
+    def __missing__(self, status: str) -> Step | None:
+        step = self[status] = self._program.cell(self._event_type, status, self._hooks)
+        return step
 
 
 def _cell_name(event_type: str, status: str) -> str:

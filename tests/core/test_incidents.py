@@ -127,11 +127,14 @@ class TestLife:
         assert notice.incidents[0].severity == "critical"
         assert incidents.take_notices(T0 + 10) == []
 
-    def test_what_had_healed_when_it_was_first_seen_opens_nothing(self) -> None:
+    def test_what_had_healed_when_it_was_first_seen_is_history_that_nobody_is_told_of(self) -> None:
         incidents = book()
 
-        assert incidents.observe(healed(finding()), T0) is None
-        assert incidents.incidents == {}
+        incidents.observe(healed(finding()), T0)
+
+        (kept,) = incidents.incidents.values()
+        assert (kept.state, kept.told) == ("resolved", None)
+        assert incidents.take_notices(T0) == []
 
     def test_what_healed_before_anybody_was_told_is_not_told_at_all(self) -> None:
         incidents = book()

@@ -75,8 +75,7 @@ def read_document(path: Path, problems: list[Problem]) -> Document | None:
         problems.append(Problem(name, 0, "the file is over 1 MiB", "a rule is a page of text"))
         return None
     try:
-        root = yaml.compose(text, Loader=_Loader)
-        raw = yaml.load(text, Loader=_Loader)
+        root, raw = _parse(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problems.append(
@@ -99,6 +98,16 @@ def read_document(path: Path, problems: list[Problem]) -> Document | None:
     document = Document(name, raw, root)
     _check_duplicates(document, root, problems, set())
     return document
+
+
+def _parse(text: str) -> tuple[yaml.Node | None, Any]:
+    """Return a document's nodes, which know their lines, and its data, from one parse."""
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        return root, None if root is None else loader.construct_document(root)
+    finally:
+        loader.dispose()
 
 
 def _check_duplicates(
