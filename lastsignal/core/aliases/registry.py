@@ -13,6 +13,7 @@ from lastsignal.core.aliases import (
     codex,
     crewai,
     flat,
+    frameworks,
     gemini,
     harness,
     inspect_ai,
@@ -25,6 +26,8 @@ from lastsignal.core.aliases import (
     openai_agents_export,
     openclaw,
     opencode,
+    openhands,
+    span_exports,
 )
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.otel import dialects as otel
@@ -44,8 +47,11 @@ LADDER: tuple[Dialect, ...] = (
     *crewai.DIALECTS,
     *autogen.DIALECTS,
     *litellm.DIALECTS,
+    *span_exports.DIALECTS,
+    *openhands.DIALECTS,
     *harness.DIALECTS,
     *inspect_ai.DIALECTS,
+    *frameworks.DIALECTS,
     *chats.DIALECTS,
     native.DIALECT,
     flat.DIALECT,

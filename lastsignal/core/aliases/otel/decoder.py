@@ -20,10 +20,20 @@ _REMOTE = frozenset({"SERVER", "CLIENT", "PRODUCER", "CONSUMER"})
 
 
 class SpanDecoder:
-    """Decodes the records of one source; `read` turns a record into spans."""
+    """Decodes the records of one source.
 
-    def __init__(self, read: Callable[[bytes], list[Span] | Drop]) -> None:
+    Args:
+        read: turns a record into spans.
+        interpret: tells what a span was, where an encoding has names of its own for it.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[bytes], list[Span] | Drop],
+        interpret: Callable[[Span], Reading] = semantics.read,
+    ) -> None:
         self._read = read
+        self._interpret = interpret
         self.state: Surroundings = Surroundings()
 
     def decode(self, record: bytes) -> Decoded:
@@ -47,13 +57,13 @@ class SpanDecoder:
         return events
 
     def _open(self, span: Span) -> list[Event] | Drop:
-        reading = semantics.read(span)
+        reading = self._interpret(span)
         start = emission.start_event(span, reading)
         return Drop("structural_span") if start is None else [start]
 
     def _ended(self, span: Span) -> list[Event] | Drop:
         state = self.state
-        reading = semantics.read(span)
+        reading = self._interpret(span)
         trace = reading.trace_id or span.trace_id
         if not state.is_new(f"{trace}/{reading.identity or span.span_id}"):
             return Drop("duplicate_span")

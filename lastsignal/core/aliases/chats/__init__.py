@@ -1,0 +1,12 @@
+"""Conversations without ids or times, and what researchers keep beside them."""
+
+from __future__ import annotations
+
+from lastsignal.core.aliases.chats import attribution, chat_log, labels, magentic_chat
+
+DIALECTS = (
+    labels.DIALECT,
+    attribution.DIALECT,
+    magentic_chat.DIALECT,
+    chat_log.DIALECT,
+)

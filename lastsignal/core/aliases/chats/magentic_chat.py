@@ -1,0 +1,109 @@
+"""A Magentic-One team's conversation as `{role, content}`, where the role is who spoke.
+
+The same words as in Magentic-One's log, without its times and its token counts: each answer of
+an agent, and each thought of the orchestrator, was a call of its model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.aliases.autogen.magentic_one import MagenticOneDecoder, MagenticState
+from lastsignal.core.aliases.contract import Decoded, Dialect, NotThisDialect
+
+_ASIDE = re.compile(r"(\w+) \((?:thought|termination condition|error|-> \w+)\)")
+_HUMAN = "human"
+_NAMES = {"human": "UserProxy", "ComputerTerminal": "Executor"}
+"""Speakers that the log calls by other names."""
+_TERMINALS = frozenset({"ComputerTerminal", "Executor"})
+_TEAM = frozenset(
+    {"Assistant", "Coder", "ComputerTerminal", "Executor", "FileSurfer", "Orchestrator"}
+    | {"UserProxy", "WebSurfer"}
+)
+_KEYS = frozenset({"role", "content"})
+_MODEL_CALL = b'{"type":"LLMCallEvent"}'
+_SPOKEN = frozenset({"message", "thought", "ledger"})
+
+
+class _Message(msgspec.Struct, forbid_unknown_fields=True):
+    role: str
+    content: str
+
+
+_decode = msgspec.json.Decoder(_Message).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def is_speaker(role: object) -> bool:
+    """Whether a role is one of the team, or the human."""
+    return isinstance(role, str) and (
+        role == _HUMAN or role in _TEAM or bool(_ASIDE.fullmatch(role[:200]))
+    )
+
+
+def recognise(value: Any) -> bool:
+    """A message with nothing but who spoke and what was said, of a Magentic-One team."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == _KEYS
+        and is_speaker(value["role"])
+        and isinstance(value["content"], str)
+    )
+
+
+class MagenticChatDecoder:
+    """Decodes one message after another, as the log's lines would be."""
+
+    def __init__(self, source: str) -> None:
+        self._log = MagenticOneDecoder(source)
+
+    @property
+    def state(self) -> MagenticState:
+        """What must survive a restart."""
+        return self._log.state
+
+    @state.setter
+    def state(self, state: MagenticState) -> None:
+        self._log.state = state
+
+    def decode(self, record: bytes) -> Decoded:
+        """Return what the message tells of the run; see `contract.Decoder`."""
+        try:
+            message = _decode(record)
+        except msgspec.ValidationError:
+            raise NotThisDialect from None
+        if not is_speaker(message.role):
+            raise NotThisDialect
+        return self.say(message.role, message.content)
+
+    def say(self, role: str, content: str) -> Decoded:
+        """Return what a speaker's words tell of the run."""
+        line = {
+            "type": "OrchestrationEvent",
+            "source": _NAMES.get(role, role),
+            "message": content,
+        }
+        told = self._log.decode(_encode(line))
+        if isinstance(told, list):
+            for event in told:
+                if event.agent in _TERMINALS:
+                    event.agent = role
+            return told
+        if told.reason not in _SPOKEN or role in _TERMINALS or "(->" in role:
+            return told
+        calls = self._log.decode(_MODEL_CALL)
+        for call in calls if isinstance(calls, list) else ():
+            call.operation = call.agent = role.partition(" (")[0]
+        return calls
+
+
+DIALECT = Dialect(
+    name="magentic_chat",
+    framework="autogen",
+    recognise=recognise,
+    decoder=MagenticChatDecoder,
+    description="Magentic-One conversations: role (who spoke, with asides) and content",
+)

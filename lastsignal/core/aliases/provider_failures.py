@@ -1,0 +1,36 @@
+"""Whether the exception that ended a run came from the call of a model.
+
+A harness notes one exception, whatever part of it failed: the client's name in the text or in the
+traceback, or the class that clients raise, tells that it was the provider.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lastsignal.core.aliases.error_text import ErrorFields
+
+_CLIENT_TEXT = re.compile(
+    r"(?:litellm|openai|anthropic|groq|botocore|google\.(?:genai|api_core))\."
+)
+_CLIENT_FRAME = re.compile(
+    r"[/\\](?:litellm|openai|anthropic|mistralai|groq|cohere|botocore|google[/\\]genai)[/\\]"
+)
+_CLIENT_ERRORS = frozenset(
+    "APIConnectionError APIConnectionTimeoutError APIError APIResponseValidationError "
+    "APIStatusError APITimeoutError AuthenticationError BadGatewayError BadRequestError "
+    "ContentPolicyViolationError ContextWindowExceededError InternalServerError "
+    "InvalidRequestError ModelNotFoundError OpenAIError OverloadedError PermissionDeniedError "
+    "RateLimitError ServiceUnavailableError Timeout UnprocessableEntityError "
+    "UnsupportedParamsError".split()
+)
+_MAX_TRACEBACK = 200_000
+
+
+def is_of_provider(error: ErrorFields, text: str, traceback: str = "") -> bool:
+    """Tell by exception type, by the text's own prefix, or by the frames that it went through."""
+    return (
+        error.type in _CLIENT_ERRORS
+        or bool(_CLIENT_TEXT.match(text))
+        or bool(_CLIENT_FRAME.search(traceback, 0, _MAX_TRACEBACK))
+    )

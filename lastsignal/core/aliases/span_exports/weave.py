@@ -1,0 +1,227 @@
+"""Weave's calls: whole, as exported, or as the two requests that told of start and end.
+
+An end names its call and nothing else of it, so what a start said is kept until then.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
+from lastsignal.core.aliases.json_values import value_of
+from lastsignal.core.aliases.otel.decoder import SpanDecoder
+from lastsignal.core.aliases.otel.readings import Kind, Reading
+from lastsignal.core.aliases.otel.spans import Span, span_time
+from lastsignal.core.aliases.otel.surroundings import Surroundings
+from lastsignal.core.aliases.session_runs import remember
+from lastsignal.core.arguments import hash_arguments
+
+_ABSENT = msgspec.Raw(b"")
+_OP = re.compile(r"weave:///.*/op/([^:/]+)(?::[^/]*)?$")
+_KINDS: dict[str, Kind] = {
+    "agent": "agent",
+    "guardrail": "audit",
+    "llm": "model",
+    "scorer": "chain",
+    "search": "tool",
+    "tool": "tool",
+}
+_ASKED = ("messages", "prompt", "contents", "input")
+_OWN = "weave"
+"""The attribute under which a call's own fields are kept for `interpret`."""
+
+
+class _Call(msgspec.Struct):
+    id: Any = None
+    op_name: Any = None
+    display_name: Any = None
+    project_id: Any = msgspec.UNSET
+    trace_id: Any = msgspec.UNSET
+    parent_id: Any = None
+    started_at: Any = msgspec.UNSET
+    ended_at: Any = msgspec.UNSET
+    exception: Any = None
+    attributes: Any = None
+    summary: Any = msgspec.UNSET
+    inputs: msgspec.Raw = _ABSENT
+    output: msgspec.Raw = _ABSENT
+
+
+class Started(msgspec.Struct, array_like=True):
+    """What a call's start said that its end does not repeat."""
+
+    name: str
+    trace_id: str
+    parent_id: str | None
+    started_at: float | None
+    kind: str
+    model: str | None
+    arguments_hash: str | None
+
+
+class WeaveState(msgspec.Struct):
+    """What later records depend on."""
+
+    started: dict[str, Started] = {}
+    spans: Surroundings = msgspec.field(default_factory=Surroundings)
+
+
+_decode = msgspec.json.Decoder(_Call).decode
+
+
+def recognise(value: Any) -> bool:
+    """A call or its start; or its end, which names a project and how it ended."""
+    if not isinstance(value, dict) or not isinstance(value.get("id"), str):
+        return False
+    if isinstance(value.get("op_name"), str):
+        return "started_at" in value and ("trace_id" in value or "project_id" in value)
+    return "ended_at" in value and "summary" in value and "project_id" in value
+
+
+class WeaveDecoder:
+    """Decodes calls in whatever pieces they come."""
+
+    def __init__(self, source: str) -> None:
+        self._state = WeaveState()
+        self._spans = SpanDecoder(self._read, interpret)
+
+    @property
+    def state(self) -> WeaveState:
+        """What must survive a restart."""
+        return self._state
+
+    @state.setter
+    def state(self, state: WeaveState) -> None:
+        self._state = state
+
+    def decode(self, record: bytes) -> Decoded:
+        """Return a call's events; see `contract.Decoder`."""
+        call = _call(record)
+        call_id = call.id
+        is_end = not isinstance(call.op_name, str)
+        if is_end and call_id not in self._state.started:
+            return Drop("end_without_start")
+        self._spans.state = self._state.spans  # whoever restores the state may put in another
+        told = self._spans.decode(record)
+        if is_end:
+            del self._state.started[call_id]
+            if isinstance(told, list):  # its start has been told already
+                told = [e for e in told if e.status != "started" or e.event_type == "retry"]
+        return told or Drop("structural_span")
+
+    def _read(self, record: bytes) -> list[Span] | Drop:
+        call = _call(record)
+        call_id = call.id
+        is_end = not isinstance(call.op_name, str)
+        started = self._state.started.get(call_id) if is_end else None
+        if started is None:
+            started = _started(call)
+            if span_time(call.ended_at) is None and call.exception is None:
+                remember(self._state.started, call_id, started)
+        error = _error(call.exception)
+        attributes: dict[str, Any] = {_OWN: (started, call)}
+        if error.type:
+            attributes["error.type"] = error.type
+        return [
+            Span(
+                name=started.name,
+                trace_id=started.trace_id,
+                span_id=call_id,
+                parent_id=started.parent_id,
+                start=started.started_at,
+                end=span_time(call.ended_at),
+                status="error" if error.message else "unset",
+                status_message=error.message,
+                attributes=attributes,
+            )
+        ]
+
+
+def _call(record: bytes) -> _Call:
+    try:
+        call = _decode(record)
+    except msgspec.ValidationError:
+        raise NotThisDialect from None
+    if not isinstance(call.id, str):
+        raise NotThisDialect
+    if isinstance(call.op_name, str):
+        is_named = call.trace_id is not msgspec.UNSET or call.project_id is not msgspec.UNSET
+        if is_named and call.started_at is not msgspec.UNSET:
+            return call
+    elif msgspec.UNSET not in (call.ended_at, call.summary, call.project_id):
+        return call
+    raise NotThisDialect
+
+
+def _started(call: _Call) -> Started:
+    inputs = mapping_of(value_of(call.inputs))
+    found = _OP.match(text_of(call.op_name) or "")
+    name = found[1] if found else text_of(call.op_name) or "op"
+    model = text_of(inputs.get("model"))
+    kind = text_of(at(call.attributes, "weave", "kind"))
+    if kind is None and model and any(asked in inputs for asked in _ASKED):
+        kind = "llm"
+    return Started(
+        name=name,
+        trace_id=text_of(call.trace_id) or text_of(call.id) or "",
+        parent_id=text_of(call.parent_id),
+        started_at=span_time(call.started_at),
+        kind=kind or "",
+        model=model,
+        arguments_hash=hash_arguments(inputs) if inputs else None,
+    )
+
+
+def _error(exception: object) -> ErrorFields:
+    """Read an exception: its text, or JSON of its type, message and traceback in a text."""
+    if isinstance(exception, str) and exception[:1] == "{":
+        nested = value_of(exception.encode("utf-8", "replace"))
+        if isinstance(nested, dict):
+            return unwrap_error(nested)
+    return unwrap_error(exception)
+
+
+def interpret(span: Span) -> Reading:
+    """Return what a call was: by the kind of its op, or by what it was asked."""
+    started, call = span.attributes[_OWN]
+    kind = _KINDS.get(started.kind, "chain")
+    usage = mapping_of(at(call.summary, "usage"))
+    model = started.model or (next(iter(usage)) if len(usage) == 1 else None)
+    used = mapping_of(usage.get(model or "")) or mapping_of(next(iter(usage.values()), None))
+    is_tool = started.kind == "tool"
+    return Reading(
+        kind=kind,
+        operation="guardrail" if kind == "audit" else (kind == "model" and model) or started.name,
+        agent=started.name if kind == "agent" else None,
+        model=model if kind == "model" else None,
+        input_tokens=count_of(used.get("prompt_tokens", used.get("input_tokens"))),
+        output_tokens=count_of(used.get("completion_tokens", used.get("output_tokens"))),
+        cost_usd=_cost(call.summary, model),
+        arguments=started.arguments_hash if kind == "tool" else None,
+        output=value_of(call.output) if is_tool else None,
+        status="failed" if kind == "audit" and span.status == "error" else None,
+        repeats=True,  # attempts at one request are calls beside one another
+        framework="weave",
+    )
+
+
+def _cost(summary: object, model: str | None) -> float | None:
+    costs = at(summary, "weave", "costs", model or "")
+    parts = [amount_of(at(costs, f"{side}_tokens_total_cost")) for side in ("prompt", "completion")]
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
+
+
+DIALECT = Dialect(
+    name="weave_calls",
+    framework="weave",
+    recognise=recognise,
+    decoder=WeaveDecoder,
+    disorder_seconds=5.0,  # requests are sent in batches from threads
+    description="Weave calls: op_name, started_at, summary; or start and end apart",
+)

@@ -1,0 +1,32 @@
+"""Advice for logs that hold no structured events."""
+
+from __future__ import annotations
+
+import pytest
+
+from lastsignal.core.aliases.advice import advice_for
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"\n\n\x1b[1m> Entering new AgentExecutor chain...\x1b[0m\n", "FileCallbackHandler"),
+        (b"2026-03-01 DEBUG haystack.tracing.logging_tracer Operation: x\n", "OpenTelemetryTracer"),
+        (b"System message:\n\n[[ ## question ## ]]\n{question}\n", "mlflow.dspy.autolog()"),
+        (b"[Exporter] Export trace_id=trace_1, name=Agent\n", "tracing processor"),
+        (b'2026-03-01 10:00:00: task_name="a", task="b", status="started"\n', "event bus"),
+    ],
+)
+def test_a_known_text_log_is_told_what_to_write_instead(head: bytes, words: str) -> None:
+    advice = advice_for(head)
+    assert advice is not None
+    assert "holds no structured events" in advice
+    assert words in advice
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"", b'{"event_type": "tool_call"}\n', b"\xff\xfe\x00\x01", b"some other log\nof a program\n"],
+)
+def test_whatever_else_gets_no_advice(head: bytes) -> None:
+    assert advice_for(head) is None

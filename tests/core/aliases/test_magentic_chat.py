@@ -1,0 +1,101 @@
+"""A Magentic-One team's conversation, alone and in Who&When's documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from lastsignal.core.events import Event
+
+Read = Callable[..., tuple[list[Event], Any]]
+ORCHESTRATOR = "Orchestrator"
+
+
+def says(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def ledger(**answers: bool) -> dict[str, Any]:
+    told = {name: {"reason": "Error", "answer": answer} for name, answer in answers.items()}
+    return says("Orchestrator (thought)", f"Updated Ledger:\n{json.dumps(told)}")
+
+
+def shape(events: list[Event]) -> list[tuple[str, str | None, str | None]]:
+    return [(event.event_type, event.operation, event.status) for event in events]
+
+
+def test_a_conversation_is_a_run_from_the_human_to_its_termination(read: Read) -> None:
+    events, reader = read(
+        says("human", "Error: find it"),
+        says("Orchestrator (thought)", "Initial plan:\n…"),
+        says("Orchestrator (-> WebSurfer)", "Look it up"),
+        says("WebSurfer", "Error 404 said the page"),
+        says("ComputerTerminal", "The script ran, then exited with Unix exit code: 2\nIts output"),
+        says("ComputerTerminal", "No code block detected"),
+        says("Orchestrator (termination condition)", "No agent selected.\nFINAL ANSWER: 5"),
+    )
+    assert shape(events) == [
+        ("agent_start", ORCHESTRATOR, "started"),
+        ("model_call", ORCHESTRATOR, "completed"),
+        ("model_call", "WebSurfer", "completed"),
+        ("tool_result", "code_execution", "failed"),
+        ("agent_end", ORCHESTRATOR, "completed"),
+    ]
+    assert (events[3].agent, events[3].metadata) == ("ComputerTerminal", {"exit_code": 2})
+    assert events[4].finish_reason == "No agent selected."
+    assert reader.skipped == {"message": 2}
+    assert list(reader.formats) == ["magentic_chat"]
+
+
+def test_loops_and_limits_are_audits(read: Read) -> None:
+    events, _ = read(
+        says("human", "find it"),
+        ledger(is_in_loop=True),
+        says("Orchestrator (termination condition)", "Max rounds (30) reached."),
+    )
+    assert shape(events)[1:] == [
+        ("audit", "loop", "failed"),
+        ("audit", "turn_limit", "failed"),
+        ("agent_end", ORCHESTRATOR, "failed"),
+    ]
+
+
+def test_a_document_s_verdict_is_its_run_s(read: Read) -> None:
+    history = [says("human", "find it"), says("WebSurfer", "…")]
+    document = {
+        "history": history,
+        "mistake_agent": "WebSurfer",
+        "mistake_step": "1",
+        "is_corrected": False,
+    }
+    data = json.dumps(document, indent=1).encode()
+    events, reader = read(data)
+    assert shape(events) == [
+        ("agent_start", ORCHESTRATOR, "started"),
+        ("model_call", "WebSurfer", "completed"),
+        ("agent_end", ORCHESTRATOR, "failed"),
+    ]
+    assert events[-1].error_message == "the answer was judged wrong"
+    assert '"role": "WebSurfer"' in data.decode().splitlines()[events[1].line]
+    assert list(reader.formats) == ["who_and_when"]
+
+
+def test_a_document_of_named_experts_has_a_terminal_among_them(read: Read) -> None:
+    history = [
+        {"role": "assistant", "name": "Expert", "content": "Error: I think"},
+        {"role": "user", "name": "Computer_terminal", "content": "exitcode: 1 (execution failed)"},
+    ]
+    document = {
+        "history": history,
+        "mistake_agent": "Expert",
+        "mistake_step": "0",
+        "is_correct": True,
+    }
+    events, _ = read(document)
+    assert shape(events) == [
+        ("agent_start", "team", "started"),
+        ("model_call", "Expert", "completed"),
+        ("tool_result", "code_execution", "failed"),
+        ("agent_end", "team", "completed"),
+    ]

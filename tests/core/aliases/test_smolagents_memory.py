@@ -1,0 +1,131 @@
+"""smolagents' memory: steps, errors of tools and of the model, the limit of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lastsignal.core.events import Event
+
+Read = Callable[..., tuple[list[Event], Any]]
+START = 1_800_000_000.0
+TASK = {"task": "Error: find x", "task_images": None}
+
+
+def step(number: int, **fields: Any) -> dict[str, Any]:
+    timing = {"start_time": START + number, "end_time": START + number + 0.5, "duration": 0.5}
+    told = {
+        "step_number": number,
+        "timing": timing,
+        "model_input_messages": [],
+        "tool_calls": [],
+        "error": None,
+        "model_output_message": None,
+        "model_output": "Error: I think",
+        "token_usage": {"input_tokens": 20, "output_tokens": 2},
+        "is_final_answer": False,
+    }
+    return told | fields
+
+
+def call(name: str = "search") -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": name, "arguments": {"q": 1}}}
+
+
+def shape(events: list[Event]) -> list[tuple[str, str | None, str | None]]:
+    return [(event.event_type, event.operation, event.status) for event in events]
+
+
+def test_steps_are_answers_with_their_calls_up_to_the_final_one(read: Read) -> None:
+    plan = {"plan": "p", "model_input_messages": [], "timing": {"end_time": START + 1}}
+    events, reader = read(
+        {"system_prompt": "Error: never"},
+        TASK,
+        plan,
+        step(2, tool_calls=[call()], observations="Error: said the page"),
+        step(3, tool_calls=[call("final_answer")], is_final_answer=True),
+    )
+    assert shape(events) == [
+        ("agent_start", "agent", "started"),
+        ("model_call", "model", "completed"),
+        ("model_call", "model", "completed"),
+        ("tool_call", "search", "started"),
+        ("tool_result", "search", "completed"),
+        ("model_call", "model", "completed"),
+        ("tool_call", "final_answer", "started"),
+        ("tool_result", "final_answer", "completed"),
+        ("agent_end", "agent", "completed"),
+    ]
+    assert sum(event.input_tokens or 0 for event in events) == 40
+    assert reader.skipped == {"prompt": 1, "task": 1}
+    assert list(reader.formats) == ["smolagents_memory"]
+
+
+def test_a_tool_that_raised_is_named_by_the_answer_or_by_the_error(read: Read) -> None:
+    message = "Error executing tool 'search' with arguments {'q': 'timeout'}: ValueError: bad page"
+    error = {"type": "AgentToolExecutionError", "message": message}
+    answer = {"role": "assistant", "tool_calls": [call("browse")]}
+    events, _ = read(TASK, step(1, error=error, model_output_message=answer))
+    assert shape(events)[2:] == [
+        ("tool_call", "search", "started"),
+        ("tool_result", "search", "failed"),
+    ]
+    assert (events[3].error_message, events[3].error_type) == ("bad page", "ValueError")
+    assert (events[3].call_id, events[3].error_class) == ("c1", "invalid_request")
+    unknown = {
+        "type": "AgentToolExecutionError",
+        "message": "Unknown tool fly, should be one of: x.",
+    }
+    events, _ = read(TASK, step(1, error=unknown))
+    assert (events[3].operation, events[3].error_class) == ("fly", "not_found")
+
+
+def test_code_that_raised_is_the_interpreter_s_failure(read: Read) -> None:
+    error = {"type": "AgentExecutionError", "message": "InterpreterError: name 'x' is not defined"}
+    events, _ = read(TASK, step(1, tool_calls=[call("python_interpreter")], error=error))
+    assert shape(events)[3:] == [("tool_result", "python_interpreter", "failed")]
+
+
+def test_an_answer_that_cannot_be_parsed_is_a_failed_call_and_the_run_goes_on(read: Read) -> None:
+    error = {"type": "AgentParsingError", "message": "no code found"}
+    events, _ = read(TASK, step(1, error=error), step(2, is_final_answer=True))
+    assert shape(events)[1:] == [
+        ("model_call", "model", "failed"),
+        ("model_call", "model", "completed"),
+        ("agent_end", "agent", "completed"),
+    ]
+    assert events[1].error_class == "schema"
+
+
+def test_an_error_of_the_model_s_service_ends_the_run(read: Read) -> None:
+    message = "Error in generating model output:\nError code: 429 - slow down"
+    error = {"type": "AgentGenerationError", "message": message}
+    events, _ = read(TASK, step(1, error=error, model_output=None, token_usage=None))
+    assert shape(events)[1:] == [
+        ("model_call", "model", "failed"),
+        ("agent_end", "agent", "failed"),
+    ]
+
+
+def test_a_step_that_holds_nothing_is_a_call_that_raised(read: Read) -> None:
+    events, _ = read(TASK, step(1, model_output=None, token_usage=None))
+    assert shape(events) == [
+        ("agent_start", "agent", "started"),
+        ("model_call", "model", "failed"),
+        ("agent_end", "agent", "failed"),
+    ]
+
+
+def test_the_limit_of_steps_is_an_audit(read: Read) -> None:
+    error = {"type": "AgentMaxStepsError", "message": "Reached max steps."}
+    events, _ = read(TASK, step(1, tool_calls=[call()]), step(2, error=error))
+    assert shape(events)[-2:] == [
+        ("audit", "step_limit", "failed"),
+        ("agent_end", "agent", "failed"),
+    ]
+    assert events[-2].metadata == {"limit": 1}
+
+
+def test_each_task_is_a_run_of_its_own(read: Read) -> None:
+    events, _ = read(TASK, step(1, is_final_answer=True), TASK, step(1, is_final_answer=True))
+    assert {event.trace_id for event in events} == {"trace.jsonl", "trace.jsonl#2"}
