@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from lastsignal.edges.notify.letter import Letter, Line, Part
 from lastsignal.edges.notify.wording import ELLIPSIS
 
+WORTH_READING = 40  # characters of a first line; with less of it there is no room for a second
 CUT = f"{ELLIPSIS} (cut here)"
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~$])")
@@ -44,11 +45,14 @@ def _fitted(letter: Letter, limit: int, lines_of: Callable[[Part], Iterator[str]
         while not kept[-1]:
             kept.pop()
         return "\n".join([*kept, CUT, "", *tail])
-    return _squeezed(head[0] if head else tail[0], limit)
+    room = limit - _size(["", "", *tail])
+    if room >= WORTH_READING:
+        return "\n".join([_squeezed(head[0], room), "", *tail])
+    return _squeezed(head[0], limit)
 
 
 def _squeezed(line: str, limit: int) -> str:
-    """Return what a service for very short messages gets: the beginning of the first line."""
+    """Return the beginning of a line."""
     if _size([line]) <= limit:
         return line
     kept = line[: limit - 1]
