@@ -36,7 +36,7 @@ _LAYOUTS = (
     _layout(
         r"^\[\[ ## \w{1,100} ## \]\]|^.{0,200}\bdspy\.\w+(?:\.\w+)*: ",
         "The text that DSPy prints",
-        "enable `mlflow.dspy.autolog()`, or write the entries of `lm.history` as JSON lines",
+        "enable `mlflow.dspy.autolog()` and export its traces",
     ),
     _layout(
         r"^\[Exporter\] Export (?:trace_id=|span: )",

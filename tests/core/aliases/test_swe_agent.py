@@ -99,7 +99,7 @@ def test_what_the_harness_shows_of_a_failure_is_a_failed_result(
 
 
 @pytest.mark.parametrize(
-    ("status", "thought", "told"),
+    ("status", "words", "told"),
     [
         ("exit_cost", "Exit due to cost limit", ("audit", "budget", "budget")),
         ("submitted (exit_cost)", "", ("audit", "budget", "budget")),
@@ -119,10 +119,10 @@ def test_what_the_harness_shows_of_a_failure_is_a_failed_result(
     ],
 )
 def test_an_exit_is_told_by_what_caused_it(
-    read: Read, status: str, thought: str, told: tuple[str, str, str]
+    read: Read, status: str, words: str, told: tuple[str, str, str]
 ) -> None:
-    last = step("", "Exited (autosubmitted)", thought=thought)
-    steps = [step("ls", "a"), last] if thought else [step("ls", "a")]
+    last = step("", "Exited (autosubmitted)", response=words)
+    steps = [step("ls", "a"), last] if words else [step("ls", "a")]
     events, _ = read(trajectory(*steps, status=status))
     cause, end = events[-2:]
     assert (cause.event_type, cause.operation, cause.error_class) == told

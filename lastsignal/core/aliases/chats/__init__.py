@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from lastsignal.core.aliases.chats import attribution, chat_log, labels, magentic_chat
+from lastsignal.core.aliases.chats import attribution, chat_log, magentic_chat
 
 DIALECTS = (
-    labels.DIALECT,
     attribution.DIALECT,
     magentic_chat.DIALECT,
     chat_log.DIALECT,

@@ -1,7 +1,7 @@
-"""Who&When's documents: one failed conversation, beside what people judged of it.
+"""Conversations beside what people judged of them: Who&When's documents, and files of labels.
 
-The verdict is part of the document, so it is the run's; which agent made the mistake, and where,
-is a person's opinion of the reasoning, and not read.
+A verdict that is part of the document is the run's; which agent made the mistake, and where, is a
+person's opinion of the reasoning, and not read. Labels alone, as AgentRx keeps them, are no run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _WRONG = ErrorFields("the answer was judged wrong", None, "wrong_answer")
 
 
 class _Document(msgspec.Struct):
-    history: msgspec.Raw
+    history: msgspec.Raw = msgspec.Raw(b"")
+    failures: msgspec.Raw = msgspec.Raw(b"")
+    root_cause: Any = msgspec.UNSET
+    event_type: Any = msgspec.UNSET
     mistake_step: Any = msgspec.UNSET
     mistake_agent: Any = msgspec.UNSET
     is_correct: Any = None
@@ -39,12 +42,13 @@ _decode = msgspec.json.Decoder(_Document).decode
 
 
 def recognise(value: Any) -> bool:
-    """A conversation with the step and the agent that were held to be the mistake."""
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("history"), list)
-        and ("mistake_agent" in value or "mistake_step" in value)
-    )
+    """A conversation with who was held to be mistaken, or the labels of a run's failures."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("history"), list):
+        return "mistake_agent" in value or "mistake_step" in value
+    is_label = isinstance(value.get("failures"), list) and "root_cause" in value
+    return is_label and "event_type" not in value
 
 
 class AttributionDecoder:
@@ -61,8 +65,9 @@ class AttributionDecoder:
             document = _decode(record)
         except msgspec.ValidationError:
             raise NotThisDialect from None
-        is_list = bytes(document.history)[:1] == b"["
-        if not is_list or (document.mistake_agent is document.mistake_step is msgspec.UNSET):
+        if bytes(document.history)[:1] != b"[":
+            return _label(document)
+        if document.mistake_agent is document.mistake_step is msgspec.UNSET:
             raise NotThisDialect
         messages = [
             (offset, mapping_of(value_of(data)))
@@ -102,10 +107,17 @@ class AttributionDecoder:
             yield run.close("failed" if error.message else "completed", error)
 
 
+def _label(document: _Document) -> Drop:
+    is_label = bytes(document.failures)[:1] == b"[" and document.root_cause is not msgspec.UNSET
+    if not is_label or document.event_type is not msgspec.UNSET:
+        raise NotThisDialect
+    return Drop("failure_label")
+
+
 DIALECT = Dialect(
     name="who_and_when",
     framework="who_and_when",
     recognise=recognise,
     decoder=AttributionDecoder,
-    description="Who&When: a conversation's history with mistake_agent and mistake_step",
+    description="Who&When: history, mistake_agent, mistake_step; labels: failures, root_cause",
 )

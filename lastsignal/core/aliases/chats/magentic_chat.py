@@ -96,7 +96,7 @@ class MagenticChatDecoder:
             return told
         calls = self._log.decode(_MODEL_CALL)
         for call in calls if isinstance(calls, list) else ():
-            call.operation = call.agent = role.partition(" (")[0]
+            call.operation = call.agent = role.partition(" (")[0] or None
         return calls
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lastsignal.core.aliases.frameworks import (
-    dspy_history,
     google_adk,
     llamaindex,
     pydantic_ai,
@@ -17,5 +16,4 @@ DIALECTS = (
     smolagents.DIALECT,
     pydantic_ai.DIALECT,
     strands_session.DIALECT,
-    dspy_history.DIALECT,
 )

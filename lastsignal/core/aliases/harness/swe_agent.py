@@ -51,7 +51,7 @@ class _Document(msgspec.Struct):
 class _Step(msgspec.Struct):
     action: Any = None
     observation: Any = None
-    thought: Any = None
+    response: Any = None
     execution_time: Any = None
 
 
@@ -106,7 +106,7 @@ class SweAgentDecoder:
         reader = _Reader(info, _model(document.replay_config))
         reader.run.open()
         for number, (offset, data) in enumerate(steps, 1):
-            reader.tell_step(number, offset, data)
+            reader.tell_step(number, offset, data, is_last=number == len(steps))
         for offset, data in history:
             reader.tell_message(mapping_of(value_of(data)), offset)
         reader.end()
@@ -126,7 +126,7 @@ class _Reader:
         self._last_words = ""
         self._is_submitted = False
 
-    def tell_step(self, number: int, offset: int, data: bytes) -> None:
+    def tell_step(self, number: int, offset: int, data: bytes, is_last: bool) -> None:
         """Tell of one step: the model's answer, the command, what came of it."""
         try:
             step = _decode_step(data)
@@ -134,9 +134,10 @@ class _Reader:
             return
         self.run.seek(offset)
         action, observation = text_of(step.action) or "", text_of(step.observation) or ""
-        self._last_words = text_of(step.thought) or ""
-        if action.startswith("exit_") or (not action and self._last_words.startswith("Exit")):
-            return  # the harness's own step, which ends the run
+        words = text_of(step.response) or ""
+        if action.startswith("exit_") or (is_last and not action and words.startswith("Exit")):
+            self._last_words = words  # the harness's own step, which ends the run
+            return
         if not action.strip():
             error = ErrorFields("no action in the answer", None, "FormatError")
             self._answer = self._add_answer()

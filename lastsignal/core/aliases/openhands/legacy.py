@@ -177,7 +177,7 @@ class LegacyDecoder:
         start = run.event(
             event_type="tool_call",
             status="started",
-            operation=text_of(at(record.tool_call_metadata, "function_name")) or action,
+            operation=text_of(at(record.tool_call_metadata, "function_name")) or action or None,
             call_id=text_of(record.id),
             arguments_hash=hash_arguments({k: v for k, v in args.items() if k not in _THOUGHTS}),
         )
