@@ -21,6 +21,8 @@ from lastsignal.core.framing.salvage import salvage
 
 _KEPT_HEADS = 20
 _HEAD_BYTES = 2048
+_FOR_EVER = float("inf")
+_MAX_UNTIMED = 256  # events that wait for a source's first time; then it counts as having none
 _BETWEEN_RECORDS = b" \t\r\n\0,"
 
 _DEFAULT_STATUS: dict[str, Status] = {
@@ -44,6 +46,7 @@ class _Saved(msgspec.Struct):
     arrivals: int
     held: list[tuple[float, int, int, dict[str, Any]]]
     untimed: list[dict[str, Any]]
+    awaits_time: bool
     settled: str | None
     decoders: dict[str, bytes]
 
@@ -77,6 +80,7 @@ class Reader:
         self._arrivals = 0
         self._untimed: list[Event] = []
         """Held from before the source showed a time: they take the first one, if any comes."""
+        self._awaits_time = True
 
     def read(self, records: Iterable[Record]) -> list[Event]:
         """Return the events that these records complete, in order of time."""
@@ -110,13 +114,10 @@ class Reader:
                     event.framework = self._framework
                 if not event.trace_id:
                     event.trace_id = source
-                if event.status != "completed" and (
-                    event.status != "started" or event.error_message is not None
-                ):
+                if event.status != "completed":
                     judge(event)
-            if self._disorder:
-                self._hold(decoded)
-                decoded = self._release(clock - self._disorder)
+            if self._disorder or self._awaits_time:
+                decoded = self._in_order(decoded, clock)
             events += decoded
         self.clock = clock
         self.records += seen
@@ -125,7 +126,7 @@ class Reader:
 
     def finish(self) -> list[Event]:
         """Return what was held for order: the source has ended, or stands still."""
-        events = self._release(float("inf"))
+        events = self._release(_FOR_EVER)
         self.events += len(events)
         return events
 
@@ -148,6 +149,7 @@ class Reader:
                 arrivals=self._arrivals,
                 held=[(time, sequence, n, as_plain(one)) for time, sequence, n, one in self._held],
                 untimed=[as_plain(event) for event in self._untimed],
+                awaits_time=self._awaits_time,
                 settled=settled,
                 decoders=decoders,
             )
@@ -166,6 +168,7 @@ class Reader:
         self._arrivals = saved.arrivals
         self._held = [(time, seq, n, Event(**one)) for time, seq, n, one in saved.held]
         self._untimed = [Event(**one) for one in saved.untimed]
+        self._awaits_time = saved.awaits_time
         self._recognition.restore(saved.settled, saved.decoders)
         self._settle()
         self._disorder = saved.disorder
@@ -237,9 +240,29 @@ class Reader:
         else:
             event.timestamp, event.timestamp_source = self._ingest_time, "ingest"
 
+    def _in_order(self, events: list[Event], clock: float) -> list[Event]:
+        """Hold events that others may still come before; return those that can go."""
+        if not self._disorder:
+            return self._await_time(events)
+        self._hold(events)
+        return self._release(clock - self._disorder)
+
+    def _await_time(self, events: list[Event]) -> list[Event]:
+        """Hold what comes before the source's first time, until that is known."""
+        waiting = self._untimed + events
+        first = next((one.timestamp for one in waiting if one.timestamp_source != "ingest"), None)
+        if first is None and len(waiting) <= _MAX_UNTIMED:
+            self._untimed = waiting
+            return []
+        self._untimed, self._awaits_time = [], False
+        for event in waiting if first is not None else ():
+            if event.timestamp_source == "ingest":
+                event.timestamp, event.timestamp_source = first or 0.0, "inherited"
+        return waiting
+
     def _hold(self, events: list[Event]) -> None:
         for event in events:
-            if event.timestamp_source == "ingest":
+            if event.timestamp_source == "ingest" and self._awaits_time:
                 self._untimed.append(event)
                 continue
             self._arrivals += 1
@@ -250,7 +273,9 @@ class Reader:
     def _release(self, watermark: float) -> list[Event]:
         released: list[Event] = []
         held = self._held
-        if self._untimed and (watermark == float("inf") or (held and held[0][0] <= watermark)):
+        given_up = watermark == _FOR_EVER or len(self._untimed) > _MAX_UNTIMED
+        if given_up or (held and held[0][0] <= watermark):
+            self._awaits_time = False
             released, self._untimed = self._untimed, []
             for event in released if held else ():
                 event.timestamp, event.timestamp_source = held[0][0], "inherited"
@@ -264,6 +289,8 @@ def judge(event: Event) -> None:
 
     A retry is judged by the failure that it says it answers.
     """
+    if event.status == "started" and event.error_message is None:
+        return
     if event.status is None:
         event.status = _DEFAULT_STATUS.get(
             event.event_type, "failed" if event.error_message else "completed"

@@ -52,7 +52,7 @@ def read(*records: dict[str, Any]) -> tuple[list[Event], Reader]:
     events: list[Event] = []
     for number, value in enumerate(records, 1):
         events += reader.read([(json.dumps(value).encode(), number * 1000, number)])
-    return events, reader
+    return events + reader.finish(), reader
 
 
 def shape(events: list[Event]) -> list[tuple[str, str | None, str | None]]:
