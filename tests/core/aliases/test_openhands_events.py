@@ -268,3 +268,10 @@ def test_the_state_of_a_conversation_tells_only_how_it_ended(read: Read) -> None
     assert (events, reader.skipped) == ([], {"conversation_state": 1})
     events, _ = read({**base, "execution_status": "stuck"})
     assert shape(events) == [("audit", "loop", "failed")]
+
+
+def test_in_files_of_their_own_an_end_is_told_by_its_own_record_only() -> None:
+    place = "conversations/abc123/events/event-00009-id.json"
+    reader = Reader(place, LADDER, 1000.0)
+    assert reader.read([(json.dumps(state("error")).encode(), 0, 1)]) == []
+    assert reader.skipped == {"other_event": 1}

@@ -151,4 +151,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=AtifDecoder,
     description="Harbor's ATIF trajectories: schema_version ATIF-…, agent, steps",
+    default_paths=("jobs/**/agent/trajectory.json",),
 )

@@ -252,4 +252,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=MiniSweAgentDecoder,
     description="mini-swe-agent .traj.json: trajectory_format, info.exit_status, messages",
+    default_paths=("~/.config/mini-swe-agent/last_mini_run.traj.json",),
 )

@@ -255,4 +255,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=SweAgentDecoder,
     description="SWE-agent .traj: trajectory of action and observation, history, info.exit_status",
+    default_paths=("trajectories/**/*.traj",),
 )

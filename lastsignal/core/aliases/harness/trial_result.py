@@ -118,4 +118,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=TrialResultDecoder,
     description="Harbor's result.json of a trial: trial_name, agent_info, exception_info",
+    default_paths=("jobs/*/*/result.json",),
 )

@@ -115,4 +115,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=InspectDecoder,
     description="Inspect AI logs: eval, plan, status, samples; single samples of an .eval archive",
+    default_paths=("logs/*.eval", "logs/*.json"),
 )

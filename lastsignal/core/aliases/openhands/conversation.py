@@ -40,7 +40,8 @@ class Conversation:
         found = _PLACE.search(source.replace("\\", "/"))
         self.state = ConversationState()
         self._trace_id = trace_id or (found[1] if found else "")
-        self._is_folder = found is not None
+        self.is_folder = found is not None
+        """Whether each event is a source of its own, so that nothing earlier is known."""
 
     def run_at(self, time: object) -> Run:
         """Return the turn at a record's time."""
@@ -70,19 +71,19 @@ class Conversation:
 
     def begin(self, run: Run) -> list[Event]:
         """Begin the turn with the user's message."""
-        if self._is_folder:
+        if self.is_folder:
             return [run.boundary(event_type="agent_start", status="started")]
         return run.open(self.state.open)
 
     def go_on(self, run: Run) -> list[Event]:
         """Begin a turn that is not open: the file begins in its middle, or nobody had to ask."""
-        return [] if self._is_folder else run.open(self.state.open)
+        return [] if self.is_folder else run.open(self.state.open)
 
     def close(
         self, run: Run, status: Status = "completed", error: ErrorFields = NO_ERROR, **fields: Any
     ) -> list[Event]:
         """End the turn; where earlier records could be seen, only one that is open."""
-        if not self._is_folder:
+        if not self.is_folder:
             return run.close(self.state.open, status, error, **fields)
         end = run.boundary(event_type="agent_end", **fields)
         error.write(end, status)

@@ -167,12 +167,14 @@ class EventDecoder:
         return self._status(run, status)
 
     def _status(self, run: Run, status: object) -> list[Event]:
-        """Tell of a state that ends the turn; an error has a record of its own as well."""
+        """Tell of a state that ends the turn; all but a stuck agent have a record of their own."""
         if status == "stuck":
             error = ErrorFields("the agent repeats itself: stuck", None, "stuck")
             audit = run.event(event_type="audit", operation="loop")
             error.write(audit)
             return [audit, *self._conversation.close(run, "failed", error)]
+        if self._conversation.is_folder:
+            return []
         if status == "error":
             return self._conversation.close(run, "failed", ErrorFields("execution_status error"))
         if status == "finished":
@@ -250,4 +252,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=EventDecoder,
     description="OpenHands SDK events: kind …Event with source; the conversation's base_state",
+    default_paths=("~/.openhands/conversations/*/events/*.json",),
 )
