@@ -110,10 +110,9 @@ class Reader:
                     clock = timestamp
                 elif timestamp != timestamp:  # NaN: the record carries no time
                     self._inherit_time(event, clock)
-                if event.framework is None:
-                    event.framework = self._framework
-                if not event.trace_id:
-                    event.trace_id = source
+                if event.framework is None or not event.trace_id:
+                    event.framework = event.framework or self._framework
+                    event.trace_id = event.trace_id or source
                 if event.status != "completed":
                     judge(event)
             if self._disorder or self._awaits_time:
