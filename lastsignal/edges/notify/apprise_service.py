@@ -65,9 +65,9 @@ class AppriseService:
                 return Outcome("retry", "an earlier message still hangs")
             if earlier.key == key and earlier.outcome == SENT:
                 return SENT
-        self._call = _Call(key)
-        self._call.start(self._apprise, self._message(letter))
-        return self._call.outcome if await self._ended(self._call) else self._unknown()
+        call = self._call = _Call(key)
+        call.start(self._apprise, self._message(letter))
+        return call.outcome if await self._ended(call) else self._unknown()
 
     async def close(self) -> None:
         """Leave a call that hangs to itself."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from lastsignal.edges.notify.apprise_service import AppriseService
 from lastsignal.edges.notify.clock import Clock
 from lastsignal.edges.notify.sender import Sender
 from lastsignal.edges.notify.targets import Target, TargetKind
@@ -32,6 +31,9 @@ def make_sender(target: Target, clock: Clock) -> Sender:
     if target.kind == "webhook":
         check_web_url(target)
         return Webhook(target, clock)
+    # Apprise takes a while to import and much memory: only who has a use for it pays that
+    from lastsignal.edges.notify.apprise_service import AppriseService
+
     return AppriseService(target)
 
 
