@@ -67,7 +67,7 @@ class ErrorFields:
     def write(self, event: Event, status: Status = "failed") -> None:
         """Put the error on an event, with the status that it means."""
         event.status = status
-        event.error_message, event.error_type = self.message, self.type
+        event.error_message, event.error_type = self.message or None, self.type or None
         event.http_status = self.http_status
 
 

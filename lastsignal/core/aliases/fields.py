@@ -29,6 +29,7 @@ STATUS_WORDS: dict[str, Status] = {
     word: status for status, words in _WORDS.items() for word in words.split()
 }
 
+_LARGEST_AMOUNT = 1e15  # what is more measures nothing that is real
 _LARGEST = 1e300  # JSON's integers know no bound, and beyond a double's they cannot be converted
 
 
@@ -50,8 +51,13 @@ def count_of(value: object) -> int | None:
     return int(value) if 0 <= value < 1e15 else None
 
 
+def attempt_of(value: object) -> int | None:
+    """Return the number of an attempt or a retry, which counts from 1, else None."""
+    return count_of(value) or None
+
+
 def number_of(value: object) -> float | None:
-    """Return a finite number (seconds, US dollars) from a number or its text, else None."""
+    """Return a finite number from a number or its text, else None."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -60,6 +66,12 @@ def number_of(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if -_LARGEST < value < _LARGEST else None
+
+
+def amount_of(value: object) -> float | None:
+    """Return a number that measures something (seconds, US dollars): none is less than nothing."""
+    number = number_of(value)
+    return number if number is not None and 0 <= number < _LARGEST_AMOUNT else None
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, number_of, status_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, status_of, text_of
 from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
@@ -98,7 +98,7 @@ class FlatDecoder:
             event_type=event_type,
             operation=text_of(find(record, "operation")),
             error_message=error.message,
-            attempt=count_of(find(record, "attempt")),
+            attempt=attempt_of(find(record, "attempt")),
             metadata=self._metadata(record),
             agent=text_of(find(record, "agent")),
             call_id=text_of(find(record, "call_id")),
@@ -108,7 +108,7 @@ class FlatDecoder:
             model=text_of(find(record, "model")),
             input_tokens=count_of(find(record, "input_tokens")),
             output_tokens=count_of(find(record, "output_tokens")),
-            cost_usd=number_of(find(record, "cost_usd")),
+            cost_usd=amount_of(find(record, "cost_usd")),
             duration_seconds=self._duration(record),
             finish_reason=text_of(find(record, "finish_reason")),
             arguments_hash=hash_arguments(find(record, "arguments")),
@@ -139,15 +139,15 @@ class FlatDecoder:
         event.status = status
         if event.event_type == "model_call":
             event.operation = event.operation or event.model
-        if status == "completed":
+        if status == "completed" or (status == "started" and event.event_type != "retry"):
             event.error_message = None
 
     def _duration(self, record: Mapping[str, Any]) -> float | None:
-        seconds = number_of(self._table.find(record, "duration_seconds"))
+        seconds = amount_of(self._table.find(record, "duration_seconds"))
         if seconds is None:
-            milliseconds = number_of(self._table.find(record, "duration_ms"))
+            milliseconds = amount_of(self._table.find(record, "duration_ms"))
             seconds = None if milliseconds is None else milliseconds / 1000.0
-        return seconds if seconds is None or seconds >= 0 else None
+        return seconds
 
     @staticmethod
     def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:

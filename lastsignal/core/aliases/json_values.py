@@ -43,7 +43,7 @@ def decode_leniently(data: bytes) -> tuple[Any, bytes]:
 
     Mended, with everything left in its place: invalid UTF-8 and halves of surrogate pairs, which a
     text that is cut in the middle of an emoji leaves (replaced), NaN and Infinity (Python's own
-    `json.dumps` writes them) and numbers beyond a double: these say nothing that a rule may compare.
+    `json.dumps` writes them) and numbers beyond a double: no rule may compare with these.
 
     Raises:
         ValueError: its text is the reason to count: `invalid_json`, `nested_too_deeply`, `blank`.

@@ -7,7 +7,7 @@ unknown words) is left to `flat`, which knows every alias.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -20,10 +20,23 @@ from lastsignal.core.timestamps import EARLIEST, LATEST
 
 _NONE = msgspec.Raw(b"")
 
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
+_Amount = Annotated[float, msgspec.Meta(ge=0, lt=1e15)]
+
 
 class _Record(Event, kw_only=True, gc=False):
     framework: str | None = "native"
     metadata: msgspec.Raw = _NONE  # parsed only where something asks
+    operation: _Name | None = None
+    attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    agent: _Name | None = None
+    call_id: _Name | None = None
+    parent_id: _Name | None = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    cost_usd: _Amount | None = None
+    duration_seconds: _Amount | None = None
 
 
 class _CallMetadata(msgspec.Struct, gc=False):
@@ -39,15 +52,15 @@ class _FailureMetadata(msgspec.Struct, gc=False):
 
 
 class _Usage(msgspec.Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
 
 
 class _ModelMetadata(_Usage, gc=False):
-    model: str | None = None
-    cost_usd: float | None = None
+    model: _Name | None = None
+    cost_usd: _Amount | None = None
     finish_reason: str | None = None
     usage: _Usage | None = None
     tokens: msgspec.Raw = _NONE

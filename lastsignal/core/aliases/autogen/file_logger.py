@@ -15,7 +15,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of
-from lastsignal.core.aliases.fields import count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.aliases.tool_output import failure_in_output
@@ -205,7 +205,7 @@ def _write_usage(line: _Line, response: str, end: Event) -> None:
     counts = {name: pattern.search(response) for name, pattern in _TOKENS.items()}
     end.input_tokens = count_of(counts["input"][1]) if counts["input"] else None
     end.output_tokens = count_of(counts["output"][1]) if counts["output"] else None
-    end.cost_usd = number_of(line.cost)
+    end.cost_usd = amount_of(line.cost)
 
 
 def _error(failed: re.Match[str]) -> ErrorFields:

@@ -17,7 +17,7 @@ from lastsignal.core.aliases.claude.records import (
     text_in,
 )
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember, replace
@@ -152,7 +152,7 @@ def is_interruption(line: Line, message: Message, blocks: list[Block]) -> bool:
 def _tool_result(state: ContentState, run: Run, block: Block, line: Line, details: Any) -> Event:
     call_id = text_of(block.tool_use_id)
     name = state.calls.get(call_id or "") or None
-    milliseconds = number_of(at(details, "totalDurationMs") or at(details, "durationMs"))
+    milliseconds = amount_of(at(details, "totalDurationMs") or at(details, "durationMs"))
     event = run.event(
         event_type="tool_result",
         status="completed",

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import count_of, list_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, count_of, list_of, text_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.events import Status
 
@@ -86,7 +86,7 @@ def _limit(subtype: str, result: Result, facts: dict[str, Any] | None) -> Outcom
     )
     found = pattern.search(text)
     if found:
-        metadata[name] = number_of(found[1]) if name == "budget_limit" else count_of(found[1])
+        metadata[name] = amount_of(found[1]) if name == "budget_limit" else count_of(found[1])
     message = unwrap_error(text).message
     leaf = {
         "event_type": "audit",
@@ -138,7 +138,7 @@ def _was_aborted(result: Result, reason: str | None) -> bool:
 def _facts(result: Result, reason: str | None) -> dict[str, Any] | None:
     facts = {
         "num_turns": count_of(result.num_turns),
-        "total_cost_usd": number_of(result.total_cost_usd),
+        "total_cost_usd": amount_of(result.total_cost_usd),
         "terminal_reason": reason,
         "permission_denials": len(result.denied()) or None,
     }

@@ -24,7 +24,7 @@ from lastsignal.core.aliases.claude.records import ABSENT, Block, Line, blocks_o
 from lastsignal.core.aliases.claude.result import Outcome, Result, outcome_of
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, mapping_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
 from lastsignal.core.events import UNTIMED, Event
 from lastsignal.core.timestamps import parse_timestamp
@@ -137,7 +137,7 @@ class StreamDecoder:
         return Drop("stream_chunk" if line.type == "stream_event" else "control_message")
 
     def _retry(self, run: Run, facts: Any, error: str | None, http_status: int | None) -> Event:
-        delay = number_of(facts.get("retry_delay_ms"))
+        delay = amount_of(facts.get("retry_delay_ms"))
         metadata = {
             "delay_seconds": None if delay is None else delay / 1000.0,
             "max_attempts": count_of(facts.get("max_retries")),
@@ -146,7 +146,7 @@ class StreamDecoder:
             event_type="retry",
             status="started",
             operation=self.state.models.get(run.run_id) or UNNAMED_MODEL,
-            attempt=count_of(facts.get("attempt")),
+            attempt=attempt_of(facts.get("attempt")),
             error_message=error,
             error_type=error,
             http_status=http_status,
@@ -211,8 +211,8 @@ class StreamDecoder:
         return events
 
     def _end(self, run: Run, result: Result, outcome: Outcome) -> Event:
-        milliseconds = number_of(result.duration_ms)
-        total = number_of(result.total_cost_usd)
+        milliseconds = amount_of(result.duration_ms)
+        total = amount_of(result.total_cost_usd)
         before = self.state.spent.get(run.run_id, 0.0)
         cost = None if total is None else total - before if total >= before else total
         if total is not None:

@@ -31,7 +31,7 @@ from lastsignal.core.aliases.claude.records import (
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
 from lastsignal.core.events import UNTIMED, Event, Status
 from lastsignal.core.timestamps import parse_timestamp
@@ -179,7 +179,7 @@ class TranscriptDecoder:
         if line.subtype == "api_error":
             return [*self._open(run), self._retry(run, line)]
         if line.subtype == "turn_duration":
-            milliseconds = number_of(line.durationMs)
+            milliseconds = amount_of(line.durationMs)
             seconds = None if milliseconds is None else milliseconds / 1000.0
             return self._close(run, "completed", duration_seconds=seconds) or Drop("turn_end")
         if line.subtype == "compact_boundary":
@@ -209,7 +209,7 @@ class TranscriptDecoder:
 
     def _retry(self, run: Run, line: Line) -> Event:
         error = unwrap_error(line.error)
-        delay = number_of(line.retryInMs)
+        delay = amount_of(line.retryInMs)
         facts = {
             "delay_seconds": None if delay is None else delay / 1000.0,
             "max_attempts": count_of(line.maxRetries),
@@ -218,7 +218,7 @@ class TranscriptDecoder:
             event_type="retry",
             status="started",
             operation=self.state.models.get(run.run_id) or UNNAMED_MODEL,
-            attempt=count_of(line.retryAttempt),
+            attempt=attempt_of(line.retryAttempt),
             error_message=error.message,
             error_type=error.type,
             http_status=error.http_status,

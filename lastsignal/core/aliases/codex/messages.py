@@ -10,7 +10,7 @@ from lastsignal.core.aliases.codex.outputs import Judgement, exited
 from lastsignal.core.aliases.codex.session import AGENT, Session
 from lastsignal.core.aliases.contract import Decoded, Drop
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.events import Event
 
@@ -84,7 +84,7 @@ def error_events(
 
 def _turn_complete(session: Session, at_time: float, payload: Mapping[str, Any]) -> list[Event]:
     state = session.state
-    milliseconds = number_of(payload.get("duration_ms"))
+    milliseconds = amount_of(payload.get("duration_ms"))
     seconds = None if milliseconds is None else milliseconds / 1000.0
     written = payload.get("error")
     if written:
@@ -139,7 +139,7 @@ def _usage(session: Session, at_time: float, payload: Mapping[str, Any]) -> Deco
     facts = {
         "cache_read_tokens": count_of(last.get("cached_input_tokens")),
         "context_window": count_of(at(payload, "info", "model_context_window")),
-        "limit_used_percent": number_of(at(limits, "primary", "used_percent")),
+        "limit_used_percent": amount_of(at(limits, "primary", "used_percent")),
     }
     return [
         session.event(
@@ -163,7 +163,7 @@ def _reached(limits: Mapping[str, Any]) -> str | None:
     if isinstance(kind, str) and kind:
         return kind
     for window in ("primary", "secondary"):
-        used = number_of(at(limits, window, "used_percent"))
+        used = amount_of(at(limits, window, "used_percent"))
         if used is not None and used >= 100:
             return f"rate_limit_reached ({window} {used:g} %)"
     return None

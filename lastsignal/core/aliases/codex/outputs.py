@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
-from lastsignal.core.aliases.fields import at, number_of
+from lastsignal.core.aliases.fields import amount_of, at
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.events import Status
@@ -77,7 +77,7 @@ def exited(code: int, message: str, seconds: float | None = None) -> Judgement:
 
 def _judge_object(value: dict[str, object]) -> Judgement:
     code = at(value, "metadata", "exit_code")
-    seconds = number_of(at(value, "metadata", "duration_seconds"))
+    seconds = amount_of(at(value, "metadata", "duration_seconds"))
     if isinstance(code, int) and not isinstance(code, bool):
         text = value.get("output")
         if code == _TIMEOUT_CODE and isinstance(text, str):
@@ -93,7 +93,7 @@ def _judge_text(text: str) -> Judgement:
     header = text[:_HEADER].split("\nOutput:", 1)[0]
     found = _EXIT_CODE.search(header)
     wall = _WALL_TIME.search(header)
-    seconds = number_of(wall[1]) if wall else None
+    seconds = amount_of(wall[1]) if wall else None
     if found:
         code = int(found[1])
         message = text if code == _TIMEOUT_CODE else found[0]

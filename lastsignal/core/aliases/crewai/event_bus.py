@@ -111,7 +111,7 @@ class EventBusDecoder:
             events += self._own_failure(line, scope, what, error)
         if what in _RUNS and not (what == "flow" and scope.parents):
             end = self._event(line, scope, "agent_end")
-            end.call_id, end.parent_id = scope.call_id, self.state.enclosing(scope)
+            end.call_id, end.parent_id = scope.call_id or None, self.state.enclosing(scope)
             error.write(end, "failed" if has_failed else "completed")
             tokens = count_of(line.total_tokens)
             end.metadata = {"total_tokens": tokens} if tokens else None
@@ -124,7 +124,7 @@ class EventBusDecoder:
         self, line: Record, scope: Scope, what: str, has_failed: bool, error: ErrorFields
     ) -> Event:
         end = self._event(line, scope, _RUNS[what][1])
-        end.call_id, end.parent_id = scope.call_id, self.state.enclosing(scope)
+        end.call_id, end.parent_id = scope.call_id or None, self.state.enclosing(scope)
         end.status = "completed"
         if what == "model":
             usage = mapping_of(line.usage)

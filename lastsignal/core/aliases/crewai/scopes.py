@@ -101,7 +101,7 @@ class ScopeState(msgspec.Struct):
 
     def nearest(self, scope: Scope) -> str | None:
         """Return the scope itself if it has events, else the nearest enclosing one that has."""
-        return scope.call_id if self._has_events(scope) else self.enclosing(scope)
+        return (scope.call_id if self._has_events(scope) else self.enclosing(scope)) or None
 
     def agent_around(self, scope: Scope) -> str | None:
         """Return the name of the agent at work."""

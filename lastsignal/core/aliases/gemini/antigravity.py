@@ -152,12 +152,12 @@ class AntigravityDecoder:
             events += run.close(self.state.open_runs)
         return events
 
-    def _claim(self, step: _Step) -> tuple[str, str | None]:
+    def _claim(self, step: _Step) -> tuple[str | None, str | None]:
         """Return the call that a step ends: by its index, else the oldest that is open."""
         index = text_of(step.step_index) or ""
         pending = self.state.pending
         claimed = index if index in pending or not pending else next(iter(pending))
-        return claimed, pending.pop(claimed, None) or None
+        return claimed or None, pending.pop(claimed, None) or None
 
     def _ended(self, step: _Step, kind: str, run: Run) -> Decoded:
         index = text_of(step.step_index) or ""

@@ -22,7 +22,7 @@ from lastsignal.core.aliases.gemini.tool_results import (
 from lastsignal.core.aliases.giving_up import Streaks, after_failure, fail, give_up
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
-from lastsignal.core.aliases.session_runs import Run, remember
+from lastsignal.core.aliases.session_runs import Run, remember, replace
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import UNTIMED, Event
 from lastsignal.core.timestamps import parse_timestamp
@@ -116,7 +116,7 @@ class QwenDecoder:
         model = text_of(line.model)
         calls = [call for part in parts if isinstance(call := part.get("functionCall"), dict)]
         if model:
-            state.models[run.trace_id] = model
+            replace(state.models, run.trace_id, model)
         events = run.open(state.open_runs)
         text = next((text for part in parts if isinstance(text := part.get("text"), str)), "")
         api_error = None if calls or usage else _API_ERROR.match(text)
@@ -181,7 +181,7 @@ class QwenDecoder:
         kind = text_of(told.get("error_type")) or found.type
         model = text_of(told.get("model"))
         if model:
-            self.state.models[run.trace_id] = model
+            replace(self.state.models, run.trace_id, model)
         return self._failed(run, ErrorFields(found.message or kind, status, kind))
 
     def _failed(self, run: Run, error: ErrorFields) -> list[Event]:

@@ -9,7 +9,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields
-from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.gemini.limits import limit_event, limit_in
 from lastsignal.core.aliases.gemini.tool_results import judge_failure
 from lastsignal.core.aliases.provider_text import provider_error
@@ -150,7 +150,7 @@ class StreamDecoder:
     def _result(self, line: _Record, run: Run) -> list[Event]:
         state = self.state
         stats = mapping_of(line.stats)
-        milliseconds = number_of(stats.get("duration_ms"))
+        milliseconds = amount_of(stats.get("duration_ms"))
         seconds = None if milliseconds is None else milliseconds / 1000.0
         events = run.open(state.open_runs)
         if count_of(stats.get("total_tokens")):

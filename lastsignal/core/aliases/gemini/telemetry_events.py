@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of
-from lastsignal.core.aliases.fields import at, count_of, list_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, list_of, text_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import Event, Status
@@ -57,8 +57,8 @@ class Moment:
 
     def seconds(self, name: str) -> float | None:
         """Return a duration in milliseconds as seconds."""
-        milliseconds = number_of(self.get(name))
-        return None if milliseconds is None or milliseconds < 0 else milliseconds / 1000.0
+        milliseconds = amount_of(self.get(name))
+        return None if milliseconds is None else milliseconds / 1000.0
 
 
 def _api_request(moment: Moment) -> list[Event]:
@@ -103,7 +103,7 @@ def _api_error(moment: Moment) -> list[Event]:
 
 def _retry(moment: Moment) -> list[Event]:
     """A request is sent again: for the network's sake, or because the answer was unusable."""
-    number = count_of(moment.get("attempt")) or count_of(moment.get("attempt_number"))
+    number = attempt_of(moment.get("attempt")) or attempt_of(moment.get("attempt_number"))
     delay = moment.seconds("delay_ms")
     facts = {
         "delay_seconds": delay if delay is not None else moment.seconds("retry_delay_ms"),

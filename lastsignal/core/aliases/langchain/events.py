@@ -222,8 +222,8 @@ class EventsDecoder:
         return Event(
             timestamp=UNTIMED if timestamp is None else timestamp,
             trace_id=place.trace_id,
-            call_id=line.run_id,
-            parent_id=None if place.is_root else next(known, place.trace_id),
+            call_id=line.run_id or None,
+            parent_id=None if place.is_root else next(known, place.trace_id) or None,
             agent=text_of(metadata.get("lc_agent_name")) or self.state.names.get(place.trace_id),
             model=text_of(metadata.get("ls_model_name")),
             metadata=call_facts(metadata) or None,

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.fields import count_of, list_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, count_of, list_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.langchain.messages import (
     call_facts,
@@ -236,7 +236,7 @@ def _write_usage(run: Run, end: Event) -> None:
         end.input_tokens = count_of(run.prompt_tokens)
     if end.output_tokens is None:
         end.output_tokens = count_of(run.completion_tokens)
-    end.cost_usd = number_of(run.total_cost)
+    end.cost_usd = amount_of(run.total_cost)
 
 
 def _came_from_inside(error: object) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, list_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, list_of, mapping_of, text_of
 from lastsignal.core.events import UNTIMED, Event
 from lastsignal.core.timestamps import parse_timestamp
 
@@ -126,7 +126,7 @@ def _facts(payload: _Payload) -> dict[str, Any] | None:
 
 
 def _write_usage(payload: _Payload, end: Event) -> None:
-    end.cost_usd = number_of(payload.response_cost)
+    end.cost_usd = amount_of(payload.response_cost)
     if payload.cache_hit is not True:  # a cached answer repeats the tokens of the call it was
         end.input_tokens = count_of(payload.prompt_tokens)
         end.output_tokens = count_of(payload.completion_tokens)
@@ -180,8 +180,8 @@ def _budget(payload: _Payload, end: Event) -> Event:
     audit.error_class = "budget"
     facts = {
         "entity": text_of(information.get("error_budget_entity_type")),
-        "budget_limit": number_of(information.get("error_budget_limit")),
-        "used": number_of(information.get("error_budget_spend")),
+        "budget_limit": amount_of(information.get("error_budget_limit")),
+        "used": amount_of(information.get("error_budget_spend")),
     }
     audit.metadata = {name: value for name, value in facts.items() if value is not None}
     return audit

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import count_of, number_of, status_of, text_of
+from lastsignal.core.aliases.fields import amount_of, attempt_of, status_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.maslab.records import ObsEvent, RunState
 from lastsignal.core.events import Event, Status
@@ -92,7 +92,7 @@ def governance(record: ObsEvent, state: RunState, make: Any) -> Event | None:
             event_type="retry",
             operation=operation,
             status="started",
-            attempt=count_of(record.retry_attempts),
+            attempt=attempt_of(record.retry_attempts),
             error_message=reason,
             error_type=code,
             metadata=facts,
@@ -149,13 +149,13 @@ def payload_of(record: ObsEvent) -> Mapping[str, Any]:
 
 
 def _amount(payload: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((name for name in names if number_of(payload.get(name)) is not None), None)
+    return next((name for name in names if amount_of(payload.get(name)) is not None), None)
 
 
 def _is_over(payload: Mapping[str, Any], spent: str | None, limit: str | None) -> bool:
     if spent is None or limit is None:
         return False
-    return (number_of(payload[spent]) or 0.0) > (number_of(payload[limit]) or 0.0)
+    return (amount_of(payload[spent]) or 0.0) > (amount_of(payload[limit]) or 0.0)
 
 
 def _statement(name: str, payload: Mapping[str, Any], spent: str | None, limit: str | None) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, status_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, status_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.maslab.decisions import (
     audit,
@@ -216,7 +216,7 @@ class ObsEventDecoder:
         output = value_of(line.output if bytes(line.output) else line.result)
         status, error = judge_end(line, is_model, output if not is_model or output else response)
         usage = mapping_of(at(response, "usage") or line.usage)
-        milliseconds = number_of(line.latency_ms)
+        milliseconds = amount_of(line.latency_ms)
         event: Event = self._maker(line)(
             event_type="model_call" if is_model else "tool_result",
             status=status,

@@ -12,7 +12,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields
-from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.giving_up import Streaks, after_failure, fail, give_up
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.openclaw.tool_results import judge_result, text_in
@@ -234,7 +234,7 @@ def _model_call(
         call_id=text_of(line.id),
         input_tokens=None if fresh is None else fresh + (cache_read or 0) + (cache_write or 0),
         output_tokens=count_of(usage.get("output")),
-        cost_usd=number_of(at(usage, "cost", "total")),
+        cost_usd=amount_of(at(usage, "cost", "total")),
         finish_reason=reason,
         metadata={name: fact for name, fact in facts.items() if fact is not None} or None,
     )

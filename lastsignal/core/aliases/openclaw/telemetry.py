@@ -11,7 +11,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields
-from lastsignal.core.aliases.fields import count_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, count_of, text_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, replace
 from lastsignal.core.arguments import hash_arguments
@@ -145,7 +145,7 @@ def _usage(line: _Record, run: Run) -> Event:
 
 
 def _seconds(line: _Record) -> float | None:
-    milliseconds = number_of(line.durationMs)
+    milliseconds = amount_of(line.durationMs)
     return None if milliseconds is None or milliseconds < 0 else milliseconds / 1000.0
 
 

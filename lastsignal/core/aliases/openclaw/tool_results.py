@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
-from lastsignal.core.aliases.fields import at, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.events import Event
@@ -24,7 +24,7 @@ _TAIL = 200
 def judge_result(end: Event, is_error: bool, content: msgspec.Raw, details_value: object) -> None:
     """Put status and error on a call's end."""
     details = mapping_of(details_value)
-    milliseconds = number_of(details.get("durationMs"))
+    milliseconds = amount_of(details.get("durationMs"))
     if milliseconds is not None and milliseconds >= 0:
         end.duration_seconds = milliseconds / 1000.0
     code = details.get("exitCode")

@@ -13,7 +13,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields
-from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
+from lastsignal.core.aliases.fields import attempt_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.opencode.envelopes import event_in, is_bus_type, recognise
 from lastsignal.core.aliases.opencode.parts import (
@@ -183,7 +183,7 @@ class BusDecoder:
 
     def _retry(self, run: Run, attempt_value: object, error: ErrorFields) -> list[Event]:
         state = self.state
-        attempt = count_of(attempt_value)
+        attempt = attempt_of(attempt_value)
         if attempt is not None and state.attempts.get(run.trace_id) == attempt:
             return []
         replace(state.attempts, run.trace_id, attempt or 0)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of
-from lastsignal.core.aliases.fields import at, count_of, mapping_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember, replace
@@ -153,6 +153,6 @@ def usage(tokens_value: object, cost: object) -> dict[str, Any]:
     return {
         "input_tokens": None if fresh is None else fresh + (read or 0) + (written or 0),
         "output_tokens": None if output is None else output + reasoning,
-        "cost_usd": number_of(cost),
+        "cost_usd": amount_of(cost),
         "metadata": {name: count for name, count in facts.items() if count} or None,
     }

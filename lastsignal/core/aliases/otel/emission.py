@@ -71,7 +71,7 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
     error = outcome.error
     limit = limit_of(error)
     event = _event(span, reading, "audit" if limit else "process_error", "failed", span.end)
-    event.call_id, event.parent_id = None, span.span_id
+    event.call_id, event.parent_id = None, span.span_id or None
     error.write(event)
     if limit:
         event.operation = limit
@@ -95,12 +95,12 @@ def _event(
         timestamp=UNTIMED if time is None else time,
         trace_id=reading.trace_id or span.trace_id,
         event_type=event_type,
-        operation=reading.operation,
+        operation=reading.operation or None,
         status=status,
         metadata=_metadata(reading),
-        agent=reading.agent,
-        call_id=span.span_id,
-        parent_id=span.parent_id,
+        agent=reading.agent or None,
+        call_id=span.span_id or None,
+        parent_id=span.parent_id or None,
         model=reading.model,
         framework=reading.framework,
         offset=span.offset,

@@ -9,7 +9,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import locate
-from lastsignal.core.aliases.fields import at, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, text_of
 from lastsignal.core.aliases.otel.attributes import read_tags
 from lastsignal.core.aliases.otel.decoder import SpanDecoder
 from lastsignal.core.aliases.otel.semantics import EVENT_READS, READS
@@ -101,7 +101,7 @@ def _span(data: bytes, offset: int) -> Span | None:
         return None
     tags = read_tags(raw.tags, READS | _STATUS_TAGS)
     start = span_time(raw.startTime)
-    duration = number_of(raw.duration)
+    duration = amount_of(raw.duration)
     parent = at(raw.references, 0, "spanID") if raw.references else raw.parentSpanID
     return Span(
         name=text_of(raw.operationName) or "",

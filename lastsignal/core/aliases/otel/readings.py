@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from lastsignal.core.aliases.error_text import ErrorFields
-from lastsignal.core.aliases.fields import count_of, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, count_of, text_of
 from lastsignal.core.events import Status
 
 Kind = Literal["agent", "model", "tool", "audit", "chain", "other"]
@@ -96,7 +96,7 @@ def count(attributes: Attributes, *names: str) -> int | None:
 def number(attributes: Attributes, *names: str) -> float | None:
     """Return the first number among attributes."""
     for name in names:
-        found = number_of(attributes.get(name))
+        found = amount_of(attributes.get(name))
         if found is not None:
             return found
     return None
