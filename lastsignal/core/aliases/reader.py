@@ -82,7 +82,7 @@ class Reader:
         """Held from before the source showed a time: they take the first one, if any comes."""
         self._awaits_time = True
 
-    def read(self, records: Iterable[Record]) -> list[Event]:
+    def read(self, records: Iterable[Record]) -> list[Event]:  # noqa: C901  # calls would cost
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
         source, clock, seen, decode = self.source, self.clock, 0, self._recognition.decode
