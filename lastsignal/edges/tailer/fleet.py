@@ -143,6 +143,11 @@ class Fleet:
             yield self.current
         yield from self._ready
 
+    @property
+    def is_settled(self) -> bool:
+        """Has everything that is known been read and told?"""
+        return not (self._ready or self.parted or self.partings)
+
     def note_signature(self, file: TailedFile, seen: Signature, now: float) -> None:
         """Give a file a turn if it has changed."""
         if seen == file.seen or file.is_ignored:
@@ -168,10 +173,11 @@ class Fleet:
         file.close()
         self.held.pop(file, None)
         self.displace(file)
+        file.path = file.home
         file.phase = phase
         file.parted_at = now
         file.displaced_at = None
-        file.is_searched = False
+        file.searches = 0
         file.is_queued = False
         self.parted[file] = None
         self._placed_heads.remove(file)
@@ -211,6 +217,7 @@ class Fleet:
         file.descriptor, copy.descriptor = copy.descriptor, None
         file.stream, copy.stream = copy.stream, None
         file.generation = copy.generation
+        file.is_verified = False
         self.held.pop(copy, None)
         if file.descriptor is not None:
             self.held[file] = None

@@ -9,10 +9,10 @@ from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.listing import Found, Listing
 from lastsignal.edges.tailer.names import age_of, original_name
 from lastsignal.edges.tailer.piece import FileCheckpoint, State
-from lastsignal.edges.tailer.tailed import UNSEEN, Phase, TailedFile
+from lastsignal.edges.tailer.tailed import Phase, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind
 
-_LEFT = 2  # full looks in a row that miss a file: one may have been taken while it was renamed
+_LEFT = 2  # looks in a row that miss a file: one may have been taken while it was renamed
 _EVERYTHING = 2**63
 
 
@@ -86,6 +86,8 @@ class Keeper:
         was_parted = file.displaced_at is not None
         self._fleet.place(file, names[0].key, paths, best)
         file.real_path = next((one.path for one in names if not one.is_matched), best)
+        if file.is_verified:
+            file.home = best
         file.missing = 0
         file.displaced_at = None
         if self._is_first and file.seen == (names[0].size, names[0].modified_ns):
@@ -127,36 +129,37 @@ class Keeper:
         for names in new:
             best = _best(names)
             file = TailedFile(best.path, best.key, now, changed_at=now)
-            self._decide_start(file, best, families)
+            self._decide_start(file, best)
             family = families.setdefault(original_name(best.path), [])
-            before = family + [former[one.path] for one in names if one.path in former]
-            file.after = [(one, _target(one)) for one in before]
+            before = [former[one.path] for one in names if one.path in former]
+            _put_in_order(file, family, before)
             family.append(file)
             file.seen = best.size, best.modified_ns
             file.real_path = next((one.path for one in names if not one.is_matched), best.path)
             self._fleet.place(file, best.key, [one.path for one in names], best.path)
             self._fleet.queue(file)
 
-    def _decide_start(
-        self, file: TailedFile, found: Found, families: dict[str, list[TailedFile]]
-    ) -> None:
+    def _decide_start(self, file: TailedFile, found: Found) -> None:
         if not self._is_first:
             return
         file.starts_at_end = self._start == "end"
-        if not found.is_matched:  # rotated before; wanted if we were reading its forerunner
+        if not found.is_matched:  # rotated before: wanted if it came after what we were reading
             family = original_name(found.path)
             known = [
                 one
                 for one in [*self._fleet.by_key.values(), *self._fleet.parted]
                 if one.head.length and original_name(one.path) == family
             ]
-            newest = max((one.seen[1] for one in known), default=_EVERYTHING)
-            file.wants_ignored = found.modified_ns < newest
+            is_later = found.modified_ns >= max((one.seen[1] for one in known), default=_EVERYTHING)
+            is_younger = known and age_of(found.path) > max(age_of(one.path) for one in known)
+            file.wants_ignored = not (is_later or is_younger)
 
     def _note_searched(self, listing: Listing, begun_at: float) -> None:
         for file in self._fleet.parted:
-            if file.parted_at <= begun_at or self._is_first:
-                file.is_searched = file.is_searched or _covers(listing, file.path)
+            if (file.parted_at <= begun_at or self._is_first) and _covers(listing, file.path):
+                file.searches += 1
+                if file.searches < _LEFT:
+                    self._fleet.suspect(file.path)
 
     def _note_faults(self, listing: Listing) -> None:
         for path, error in listing.faults.items():
@@ -179,7 +182,7 @@ class Keeper:
         awaited = {one.waits_for for one in self._fleet.waiting}
         for file in list(self._fleet.parted):
             folder = os.path.dirname(file.path)  # noqa: PTH120
-            if file.is_searched and folder not in undecided and file not in awaited:
+            if file.searches >= _LEFT and folder not in undecided and file not in awaited:
                 self._fleet.end(file)
 
 
@@ -187,10 +190,20 @@ def _best(names: list[Found]) -> Found:
     return next((one for one in names if one.is_matched), names[0])
 
 
+def _put_in_order(file: TailedFile, family: list[TailedFile], before: list[TailedFile]) -> None:
+    """Have a new file read after what is older, and before what is younger and not begun."""
+    for one in family:
+        if one.is_parted or age_of(one.path) <= age_of(file.path):
+            before.append(one)
+        elif not one.offset:
+            one.after.append((file, _EVERYTHING))
+    file.after = [(one, _target(one)) for one in before]
+
+
 def _target(file: TailedFile) -> int:
     """Return how much of a file must be delivered before its successor begins."""
     is_settled = file.phase is Phase.FOLLOWED and file.displaced_at is None
-    return file.seen[0] if is_settled and file.seen != UNSEEN else _EVERYTHING
+    return file.seen[0] if is_settled and file.seen[0] >= 0 else _EVERYTHING
 
 
 def _covers(listing: Listing, path: str) -> bool:

@@ -181,13 +181,13 @@ class Kinship:
     async def _make_own(self, file: TailedFile, begun: Beginning) -> None:
         file.candidates = None
         file.phase = Phase.FOLLOWED
+        self._fleet.note_head(file, Mark.of(begun.head))
         if file.wants_ignored or file.starts_at_end:
             file.is_ignored = file.wants_ignored
             if begun.is_packed:
                 file.skips = True
             else:
                 assert file.descriptor is not None
-                self._fleet.note_head(file, Mark.of(begun.head))
                 end = partial(_tail_of, file.descriptor, begun.seen[0])
                 file.offset, file.tail = begun.seen[0], await anyio.to_thread.run_sync(end)
         self._fleet.go_on(file)

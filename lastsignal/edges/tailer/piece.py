@@ -32,6 +32,7 @@ class FileCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Delivered up to here; `tail` stands before it."""
     tail: Mark
     size: int
+    """Of the file on the disk when everything in it had been delivered; else -1."""
     modified_ns: int
 
     def resume_at(self, offset: int) -> FileCheckpoint:

@@ -45,7 +45,7 @@ class Reader:
             file = self._fleet.next_ready()
             if file is not None:
                 await self._take_turn(file, stream)
-            elif self.is_draining and not self._fleet.partings:
+            elif self.is_draining and self._fleet.is_settled:
                 return
             elif not self._fleet.partings:
                 await self._fleet.wake.wait()
@@ -101,6 +101,8 @@ class Reader:
         self, file: TailedFile, step: Step, stream: ObjectSendStream[Piece]
     ) -> None:
         file.through = None
+        file.home = file.path
+        file.is_verified = True
         file.is_unreadable = False
         file.generation = step.generation
         file.offset, file.tail = step.offset, step.tail
@@ -112,13 +114,11 @@ class Reader:
             self._holder.touch(file)
         is_end = step.outcome is Outcome.END
         data = b"" if file.skips else step.data
-        piece = file.piece(data, State.AT_END if is_end else State.DATA)
-        is_news = piece.data or (is_end and not file.told_end)
+        is_news = bool(data) or (is_end and not file.told_end)
         file.told_end = is_end
-        if is_end:
-            file.skips = False
+        file.skips = file.skips and not is_end
         if is_news:
-            await stream.send(piece)
+            await stream.send(file.piece(data, State.AT_END if is_end else State.DATA))
         if file.phase is not Phase.FOLLOWED:  # dropped while the consumer was behind
             return
         if not is_end:

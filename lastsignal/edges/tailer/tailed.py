@@ -49,6 +49,8 @@ class TailedFile:
     """All that lead to it, links included."""
     real_path: str = ""
     """Where the file stands that a link leads to."""
+    home: str = ""
+    """Where it stood when its content was last verified: an inode may be used again."""
     seen: Signature = UNSEEN
     changed_at: float = 0.0
     """When its signature was last seen to change."""
@@ -57,8 +59,8 @@ class TailedFile:
     displaced_at: float | None = None
     """When it was seen to have left its name, while it is open."""
     parted_at: float = 0.0
-    is_searched: bool = True
-    """A look since it parted could have shown who goes on with it."""
+    searches: int = 0
+    """Looks since it parted that could have shown who goes on with it."""
     was_never_found: bool = False
     is_unreadable: bool = False
 
@@ -71,6 +73,8 @@ class TailedFile:
     """Where to go back to once the content is verified up to the offset."""
     descriptor: int | None = None
     stream: Stream | None = None
+    is_verified: bool = False
+    """What is open was seen to hold what has been read."""
     told_end: bool = False
 
     # Its turns
@@ -100,6 +104,9 @@ class TailedFile:
     through: TailedFile | None = None
     """Whose place it has taken, until that is verified."""
 
+    def __post_init__(self) -> None:
+        self.home = self.path
+
     @classmethod
     def resumed(cls, known: FileCheckpoint, now: float) -> TailedFile:
         """Return the file that a checkpoint speaks of."""
@@ -111,10 +118,9 @@ class TailedFile:
         file.head = known.head
         file.offset = known.read
         file.tail = known.tail
-        if known.offset < known.read:
-            file.resume_offset = known.offset
-        else:
-            file.seen = known.size, known.modified_ns
+        is_unused = known.offset < known.read
+        file.resume_offset = known.offset if is_unused else None
+        file.seen = -1 if is_unused else known.size, known.modified_ns
         return file
 
     @property
@@ -134,6 +140,7 @@ class TailedFile:
     def checkpoint(self) -> FileCheckpoint:
         """Return what a consumer keeps."""
         offset = self.offset if self.resume_offset is None else self.resume_offset
+        seen = self.seen if self.told_end else UNSEEN
         return FileCheckpoint(
             file_id=self.file_id,
             path=self.path,
@@ -145,7 +152,7 @@ class TailedFile:
             offset=offset,
             read=self.offset,
             tail=self.tail,
-            size=self.seen[0],
+            size=seen[0],
             modified_ns=self.seen[1],
         )
 
@@ -158,6 +165,7 @@ class TailedFile:
     def close(self) -> None:
         """Close what is open."""
         self.stream = None
+        self.is_verified = False
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None
@@ -184,6 +192,8 @@ class Step(NamedTuple):
     head: Mark = NOTHING
     tail: Mark = NOTHING
     generation: int = 0
+    home: str = ""
+    """Where it stood when its content was last verified: an inode may be used again."""
     seen: Signature = UNSEEN
     detail: str = ""
 

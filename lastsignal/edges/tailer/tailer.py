@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import anyio
@@ -143,7 +143,7 @@ class Tailer:
             if self._fleet.needs_look or now >= self._next_look:
                 await self._look()
             elif self._fleet.suspects:
-                await self._look(self._fleet.suspects)
+                await self._look(everywhere=False)
         if now >= self._next_check:
             self._next_check = now + _CHECK_INTERVAL
             await self._holder.check()
@@ -169,16 +169,15 @@ class Tailer:
         self._reader.is_draining = True
         self._fleet.wake.set()
 
-    async def _look(self, folders: Iterable[str] | None = None) -> None:
+    async def _look(self, *, everywhere: bool = True) -> None:
         begun_at = self._now()
-        if folders is None:
+        suspects, self._fleet.suspects = self._fleet.suspects, set()
+        if everywhere:
             self._fleet.needs_look = False
-            listing = await anyio.to_thread.run_sync(self._finder.look_everywhere)
+            look: Callable[[], Listing] = self._finder.look_everywhere
         else:
-            look = partial(self._finder.look_into, list(folders))
-            listing = await anyio.to_thread.run_sync(look)
-        self._fleet.suspects.difference_update(listing.folders if folders else [])
-        self._apply(listing, begun_at)
+            look = partial(self._finder.look_into, suspects)
+        self._apply(await anyio.to_thread.run_sync(look), begun_at)
 
     def _apply(self, listing: Listing, begun_at: float) -> None:
         ended_at = self._now()
