@@ -143,11 +143,15 @@ def _check_equal(name: str, modifier: str, value: object) -> Wrong:
 
 
 def _check_pattern(name: str, modifier: str, value: object) -> Wrong:
+    options = re2.Options()
+    options.log_errors = False
     try:
-        re2.compile(str(value))
+        re2.compile(str(value), options)
     except re2.error as error:
-        fix = "linear-time (RE2) syntax: no backreferences, no look-around"
-        return f"pattern is not usable: {error}", fix
+        why = error.args[0] if error.args else "it does not parse"
+        said = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
+        fix = "patterns run in linear time (RE2): no backreferences, no look-around"
+        return f"the pattern cannot be used: {said}", fix
     return None
 
 

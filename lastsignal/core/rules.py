@@ -6,11 +6,10 @@ a path such as `where.any[0].status`, which the edge that read the file turns in
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -23,49 +22,14 @@ from lastsignal.core.conditions import (
     parse_condition,
     possible,
 )
-from lastsignal.core.durations import Duration, parse_duration
 from lastsignal.core.events import EVENT_TYPES, STATUSES
-from lastsignal.core.templates import Template, TemplateError
-from lastsignal.core.windows import WINDOW_KINDS, AnyWindow, SequenceWindow
+from lastsignal.core.rule_cases import check_cases
+from lastsignal.core.rule_shape import check_names, convert_fields, nearest, shown
+from lastsignal.core.rule_text import SEVERITIES, RuleCase, RuleText, Scalar, Severity
+from lastsignal.core.templates import Template
+from lastsignal.core.windows import AnyWindow, SequenceWindow
 
-Severity = Literal["info", "warning", "critical"]
-SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
-
-Scalar = str | int | float | bool
-
-
-class RuleCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One inline test: events with relative times, and the findings that they must give."""
-
-    name: str
-    events: list[dict[str, Any]]
-    expect: list[dict[str, Any]] = []
-    ends: bool = True
-    """Whether the trace ends after the last event (silence is then judged)."""
-    advance: Duration | None = None
-    """How far the source's clock goes on after the last event, before the end."""
-
-
-class RuleText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The file as written, before its conditions and templates are compiled."""
-
-    id: str
-    title: str
-    status: Literal["experimental", "stable", "deprecated"]
-    severity: Severity
-    category: str
-    also: dict[str, str] = {}
-    description: str
-    summary: str | None = None
-    cause: str
-    remedy: str
-    false_positives: list[str]
-    references: list[str] = []
-    params: dict[str, Scalar] = {}
-    where: dict[str, Any] = {}
-    window: AnyWindow
-    explains: list[str] = []
-    tests: list[RuleCase]
+__all__ = ["SEVERITIES", "Rule", "RuleCase", "RuleText", "Scalar", "Severity", "parse_rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,185 +99,118 @@ def parse_rule(
 ) -> Rule | None:
     """Return the rule, or None after every mistake went to `complain`."""
     if not isinstance(raw, dict):
-        complain("", "the file holds no map", "a rule is a map: id, title, where, window, …")
+        fix = "a rule is a map: id, title, where, window, …"
+        complain("", f"the file holds {shown(raw)}, no rule", fix)
         return None
-    mistakes = 0
+    wrong: set[str] = set()
 
     def note(path: str, message: str, fix: str) -> None:
-        nonlocal mistakes
-        mistakes += 1
-        complain(path, message, fix)
+        if path not in unknown:  # an unknown parameter is no value to judge
+            wrong.add(path)
+            complain(path, message, fix)
 
-    _check_keys(raw, note)
-    params = raw.get("params") if isinstance(raw.get("params"), dict) else {}
-    assert isinstance(params, dict)
-    for name in set(overrides or {}) - set(params):
-        note(
-            "params",
-            f"the rule has no parameter `{name}`",
-            f"it has: {', '.join(params) or 'none'}",
-        )
-    filled = _fill(
-        {k: v for k, v in raw.items() if k != "tests"}, {**params, **(overrides or {})}, "", note
-    )
-    filled["tests"] = raw.get("tests", [])
-    where = parse_condition(filled.get("where", {}), "where", note)
-    text = _convert(filled, note)
-    if text is None:
+    unknown: set[str] = set()
+
+    given = raw.get("params")
+    params = {**(given if isinstance(given, dict) else {}), **(overrides or {})}
+    filled = {
+        key: value if key == "tests" else _fill(value, params, str(key), note)
+        for key, value in raw.items()
+    }
+    unknown.update(wrong)
+    check_names(raw, RuleText, "", "a rule", note)
+    parts = convert_fields(filled, RuleText, note)
+    where = parse_condition(parts["where"], "where", note) if parts.get("where") else ALWAYS
+    if not any(path.startswith("where") for path in wrong):
+        _check_where(where, parts.get("window"), note)
+    if "window" in parts:
+        _check_window(parts["window"], note)
+    _check_tests(parts, note)
+    templates = _parse_templates(parts, params, note)
+    if wrong:
         return None
-    text.window.check(note)
-    _check_group_by(text, note)
-    _check_reachable(text, where, note)
-    _check_tests(text, note)
-    templates = _parse_templates(text, note)
-    if mistakes or templates is None:
-        return None
+    text = RuleText(**parts)
     logic = msgspec.json.encode((filled.get("where"), filled.get("window")), order="sorted")
     fingerprint = blake2b(logic, digest_size=8).hexdigest()
     return Rule(text, where, *templates, fingerprint=fingerprint)
 
 
-def _check_keys(raw: Mapping[Any, Any], complain: Complaint) -> None:
-    """Name every unknown or missing key at once, with the nearest right one."""
-    known = RuleText.__struct_fields__
-    for key in raw:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            complain(
-                str(key),
-                f"unknown key `{key}`",
-                f"did you mean `{close[0]}`?" if close else f"keys are {', '.join(known)}",
-            )
-    for field in msgspec.structs.fields(RuleText):
-        if field.required and field.name not in raw:
-            complain("", f"`{field.name}` is missing", f"add `{field.name}:`")
-    window = raw.get("window")
-    if isinstance(window, dict):
-        _check_window_keys(window, complain)
-
-
-def _check_window_keys(window: Mapping[Any, Any], complain: Complaint) -> None:
-    kind = window.get("kind")
-    kinds = tuple(WINDOW_KINDS)
-    if kind is None:
-        complain("window", "`kind` is missing", f"one of {', '.join(kinds)}")
-        return
-    if kind not in kinds:
-        close = difflib.get_close_matches(str(kind), kinds, n=1)
-        complain(
-            "window.kind",
-            f"unknown window kind `{kind}`",
-            f"did you mean `{close[0]}`?" if close else f"one of {', '.join(kinds)}",
-        )
-        return
-    fields = msgspec.structs.fields(WINDOW_KINDS[kind])
-    names = [field.name for field in fields]
-    for key in window:
-        if key != "kind" and key not in names:
-            close = difflib.get_close_matches(str(key), names, n=1)
-            complain(
-                f"window.{key}",
-                f"a {kind} window has no `{key}`",
-                f"did you mean `{close[0]}`?" if close else f"it takes {', '.join(names)}",
-            )
-    for field in fields:
-        if field.required and field.name not in window:
-            complain("window", f"a {kind} window needs `{field.name}`", f"add `{field.name}:`")
-
-
 def _fill(value: Any, params: Mapping[str, Any], path: str, complain: Complaint) -> Any:
     """Put the parameters in the place of every `$name`."""
     if isinstance(value, dict):
-        return {
-            k: _fill(v, params, f"{path}.{k}" if path else str(k), complain)
-            for k, v in value.items()
-        }
+        return {k: _fill(v, params, f"{path}.{k}", complain) for k, v in value.items()}
     if isinstance(value, list):
         return [_fill(v, params, f"{path}[{i}]", complain) for i, v in enumerate(value)]
     if isinstance(value, str) and value.startswith("$"):
         name = value[1:]
         if name in params:
             return params[name]
-        complain(path, f"unknown parameter `{value}`", f"params are: {', '.join(params) or 'none'}")
+        complain(path, f"unknown parameter `{value}`", nearest(name, params, "params are:"))
     return value
 
 
-def _convert(filled: dict[str, Any], complain: Complaint) -> RuleText | None:
-    try:
-        return msgspec.convert(filled, RuleText, dec_hook=_decode_special)
-    except msgspec.ValidationError as error:
-        message, _, place = str(error).partition(" - at `$")
-        path = place.rstrip("`").lstrip(".").replace("[...]", "")
-        if not _already_said(message):  # those have been told with their place and fix
-            complain(path, message[:1].lower() + message[1:], "")
-        return None
-
-
-def _already_said(message: str) -> bool:
-    return message.startswith(
-        ("Object contains unknown field", "Object missing required field", "Invalid value 'kind'")
-    )
-
-
-def _decode_special(kind: type, value: object) -> object:
-    if kind is Duration:
-        return parse_duration(value)
-    raise NotImplementedError(kind)
-
-
-def _check_group_by(text: RuleText, complain: Complaint) -> None:
-    window = text.window
-    for name in [*window.group_by, *window.fields()]:
+def _check_window(window: AnyWindow, complain: Complaint) -> None:
+    """Look at the fields that the window reads."""
+    window.check(complain)
+    for place, name in _fields_read(window):
         if name not in FIELDS and not name.startswith("metadata."):
-            close = difflib.get_close_matches(name, sorted(FIELDS), n=1)
-            complain(
-                "window.group_by" if name in window.group_by else "window",
-                f"unknown field `{name}`",
-                f"did you mean `{close[0]}`?"
-                if close
-                else f"fields are {', '.join(sorted(FIELDS))}",
-            )
-    if window.__struct_config__.tag in ("sum", "growth", "baseline"):
-        for name in window.fields():
-            if name in FIELDS - NUMERIC_FIELDS:
-                complain("window.field", f"`{name}` is text", "name a numeric field")
+            complain(place, f"unknown field `{name}`", nearest(name, sorted(FIELDS), "fields are"))
+        elif window.__struct_config__.tag in ("sum", "growth", "baseline"):
+            if not place.startswith("window.group_by") and name in FIELDS - NUMERIC_FIELDS:
+                fix = f"name a numeric field: {', '.join(sorted(NUMERIC_FIELDS))}"
+                complain(place, f"`{name}` is text", fix)
 
 
-def _check_reachable(text: RuleText, where: Condition, complain: Complaint) -> None:
+def _check_where(where: Condition, window: AnyWindow | None, complain: Complaint) -> None:
     """A rule that no event can meet is a mistake, not a quiet rule."""
     if not any(possible(where, {"event_type": t}) for t in EVENT_TYPES):
         complain("where", "no event type can meet this condition", "the parts exclude each other")
     if not any(possible(where, {"status": s}) for s in STATUSES):
         complain("where", "no status can meet this condition", "the parts exclude each other")
-    if where == ALWAYS and not isinstance(text.window, SequenceWindow):
-        complain(
-            "where", "the condition is empty: every event would match", "say which events count"
-        )
+    if where == ALWAYS and window is not None and not isinstance(window, SequenceWindow):
+        message = "the condition is empty: every event would match"
+        complain("where", message, "say which events count")
 
 
-def _check_tests(text: RuleText, complain: Complaint) -> None:
-    if not any(case.expect for case in text.tests):
-        complain("tests", "no test shows the rule firing", "add a case with `expect: [{…}]`")
-    if not any(not case.expect for case in text.tests):
-        complain(
-            "tests", "no test shows a near miss that stays quiet", "add a case with `expect: []`"
-        )
-    if text.false_positives == []:
+def _fields_read(window: AnyWindow) -> Iterable[tuple[str, str]]:
+    """Yield the event fields that a window names, each with its place."""
+    for attribute in ("group_by", "field", "key", "same"):
+        value = getattr(window, attribute, None)
+        if isinstance(value, str):
+            yield f"window.{attribute}", value
+        for index, name in enumerate(value if isinstance(value, list) else ()):
+            yield f"window.{attribute}[{index}]", name
+
+
+def _check_tests(parts: Mapping[str, Any], complain: Complaint) -> None:
+    tests: list[RuleCase] | None = parts.get("tests")
+    if tests is not None:
+        if not any(case.expect for case in tests):
+            complain("tests", "no test shows the rule firing", "add a case with `expect: [{…}]`")
+        if not any(not case.expect for case in tests):
+            message = "no test shows a near miss that stays quiet"
+            complain("tests", message, "add a case with `expect: []`")
+        if "window" in parts:
+            check_cases(tests, parts["window"].group_by, complain)
+    if parts.get("false_positives") == []:
         complain("false_positives", "the list is empty", "name one, or write [Unlikely]")
 
 
 def _parse_templates(
-    text: RuleText, complain: Complaint
-) -> tuple[Template, Template, Template] | None:
-    default = text.title + (": {operation}" if "operation" in text.window.group_by else "")
-    parsed = []
-    for name, source in (
-        ("summary", text.summary or default),
-        ("cause", text.cause),
-        ("remedy", text.remedy),
-    ):
-        try:
-            parsed.append(Template.parse(source, frozenset(text.params)))
-        except TemplateError as error:
-            complain(name, str(error), error.fix)
-    return (parsed[0], parsed[1], parsed[2]) if len(parsed) == 3 else None
+    parts: Mapping[str, Any], params: Mapping[str, Any], complain: Complaint
+) -> tuple[Template, Template, Template]:
+    """Return the texts; what a wrong one holds does not matter, for the rule is refused."""
+    group_by = parts["window"].group_by if "window" in parts else ()
+    default = f"{parts.get('title')}" + (": {operation}" if "operation" in group_by else "")
+
+    def parse(name: str, source: str) -> Template:
+        template = Template.parse(source, frozenset(params))
+        for message, fix in template.mistakes:
+            complain(name, message, fix)
+        return template
+
+    return (
+        parse("summary", parts.get("summary") or default),
+        parse("cause", parts.get("cause", "")),
+        parse("remedy", parts.get("remedy", "")),
+    )

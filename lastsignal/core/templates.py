@@ -30,14 +30,6 @@ UNKNOWN = "unknown"
 MAX_VALUE = 300  # characters of one quoted value
 
 
-class TemplateError(ValueError):
-    """A placeholder that nothing fills."""
-
-    def __init__(self, message: str, fix: str) -> None:
-        super().__init__(message)
-        self.fix = fix
-
-
 @dataclass(frozen=True, slots=True)
 class Template:
     """A text, split at its placeholders."""
@@ -46,14 +38,14 @@ class Template:
     fields: frozenset[str]
     """Event fields that it quotes."""
 
+    mistakes: tuple[tuple[str, str], ...] = ()
+    """Message and fix of every placeholder that is no field, no parameter, nothing computed."""
+
     @staticmethod
     def parse(source: str, params: frozenset[str]) -> Template:
-        """Return the template.
-
-        Raises:
-            TemplateError: a placeholder is no field, no parameter and nothing computed.
-        """
+        """Return the template, with its mistakes."""
         fields: set[str] = set()
+        mistakes: list[tuple[str, str]] = []
         names = [n for found in _PLACEHOLDER.findall(source) for n in found.split("|")]
         for name in names:
             if _literal(name) is not None:
@@ -65,8 +57,8 @@ class Template:
                 known = [*sorted(FIELDS), *COMPUTED, *sorted(params)]
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean `{{{close[0]}}}`?" if close else f"known: {', '.join(known)}"
-                raise TemplateError(f"unknown placeholder `{{{name}}}`", hint)
-        return Template(source, frozenset(fields))
+                mistakes.append((f"unknown placeholder `{{{name}}}`", hint))
+        return Template(source, frozenset(fields), tuple(mistakes))
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text; what is not known reads `unknown`."""

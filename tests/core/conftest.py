@@ -132,8 +132,8 @@ def _parse(window: Window, changes: dict[str, Any]) -> tuple[Rule | None, list[s
         "where": {"event_type": "tool_result", "status": "failed"},
         "window": window,
         "tests": [
-            {"name": "fires", "events": [], "expect": [{}]},
-            {"name": "stays quiet", "events": [], "expect": []},
+            {"name": "fires", "events": [{"event_type": "tool_result"}], "expect": [{}]},
+            {"name": "stays quiet", "events": [{"event_type": "tool_result"}], "expect": []},
         ],
         **changes,
     }

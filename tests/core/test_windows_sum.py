@@ -74,7 +74,7 @@ def test_metadata_can_be_summed_and_text_in_it_is_no_amount(bench: Make) -> None
 
 
 def test_text_fields_and_no_fields_are_refused(problems: Callable[..., Any]) -> None:
-    assert problems({**SUM, "field": ["cost_usd", "model"]}) == ["window.field: `model` is text"]
+    assert problems({**SUM, "field": ["cost_usd", "model"]}) == ["window.field[1]: `model` is text"]
     assert problems({**SUM, "field": []}) == ["window.field: there is nothing to sum up"]
 
 

@@ -7,12 +7,19 @@ whole rule, or `override: <id>` with `params` or `enabled: false`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lastsignal.core.rules import Rule, Scalar, parse_rule
+from lastsignal.core.rules import Rule, Scalar
 from lastsignal.edges.rulefiles.documents import Document, read_document, rule_files
+from lastsignal.edges.rulefiles.overrides import (
+    Override,
+    check_overrides,
+    parse_overridden,
+    take_overrides,
+)
+from lastsignal.edges.rulefiles.relations import check_relations
 from lastsignal.errors import Problem, RuleError
 
 _ID = re.compile(r"^[a-z][a-z0-9_]{2,69}$")
@@ -78,129 +85,40 @@ def read_rules(
             document = read_document(file, found.problems)
             if document is not None:
                 documents.append(document)
-    overrides = _take_overrides(documents, found.problems)
+    overrides = take_overrides(documents, found.problems)
     for name, values in (params or {}).items():
-        overrides.setdefault(name, _Override()).params.update(values)
+        overrides.setdefault(name, Override()).params.update(values)
     by_id: dict[str, Rule] = {}
     for document in documents:
         _add_rule(document, overrides, by_id, found)
-    _check_overrides(overrides, by_id, found.problems)
-    _check_explains(documents, found, by_id)
-    found.rules = [rule for rule in by_id.values() if overrides.get(rule.id, _Override()).enabled]
+    names = {document.rule_id for document in documents if document.rule_id is not None}
+    found.problems += [*check_overrides(overrides, names), *check_relations(documents, by_id)]
+    found.rules = [rule for rule in by_id.values() if overrides.get(rule.id, Override()).enabled]
     found.problems.sort()
     return found
 
 
-@dataclass(slots=True)
-class _Override:
-    params: dict[str, Scalar] = field(default_factory=dict)
-    enabled: bool = True
-    path: str = ""
-    line: int = 0
-
-
-def _take_overrides(documents: list[Document], problems: list[Problem]) -> dict[str, _Override]:
-    """Split the overrides off from the rules."""
-    overrides: dict[str, _Override] = {}
-    for document in [d for d in documents if isinstance(d.raw, dict) and "override" in d.raw]:
-        documents.remove(document)
-        raw = document.raw
-        problems += [
-            document.problem(str(key), f"unknown key `{key}`", "it takes override, params, enabled")
-            for key in raw
-            if key not in ("override", "params", "enabled")
-        ]
-        entry = overrides.setdefault(str(raw["override"]), _Override())
-        entry.path, entry.line = document.path, document.line("override")
-        params, enabled = raw.get("params", {}), raw.get("enabled", True)
-        if isinstance(params, dict):
-            entry.params.update(params)
-        else:
-            problems.append(document.problem("params", "`params` is no map", "write name: value"))
-        if isinstance(enabled, bool):
-            entry.enabled = enabled
-        else:
-            problems.append(
-                document.problem("enabled", f"`enabled` is `{enabled}`", "write true or false")
-            )
-    return overrides
-
-
 def _add_rule(
-    document: Document, overrides: Mapping[str, _Override], by_id: dict[str, Rule], found: RuleSet
+    document: Document, overrides: Mapping[str, Override], by_id: dict[str, Rule], found: RuleSet
 ) -> None:
-    def complain(place: str, message: str, fix: str) -> None:
-        found.problems.append(document.problem(place, message, fix))
-
-    name = document.raw.get("id") if isinstance(document.raw, dict) else None
-    if isinstance(name, str):
-        if not _ID.match(name):
-            complain("id", f"`{name}` is no rule id", "3 to 70 of a-z, 0-9 and _, a letter first")
-        elif Path(document.path).stem != name:
-            complain(
-                "id",
-                f"the rule `{name}` is in a file of another name",
-                f"name the file {name}.yaml",
-            )
-        if name in by_id:
-            complain(
-                "id",
-                f"the rule `{name}` exists already, in {by_id[name].origin}",
-                "give it another id; to change its parameters write `override: <id>`",
-            )
-    params = overrides[name].params if isinstance(name, str) and name in overrides else {}
-    rule = parse_rule(document.raw, complain, params)
+    name = document.rule_id
+    if name is not None:
+        found.problems += _check_id(document, name, by_id)
+    rule = parse_overridden(document, overrides.get(name or ""), found.problems)
     if rule is not None and rule.id not in by_id:
         by_id[rule.id] = replace(rule, origin=document.path)
 
 
-def _check_overrides(
-    overrides: Mapping[str, _Override], by_id: Mapping[str, Rule], problems: list[Problem]
-) -> None:
-    for name, override in overrides.items():
-        if name not in by_id:
-            problems.append(
-                Problem(
-                    override.path or "configuration",
-                    override.line,
-                    f"there is no rule `{name}` to override",
-                    "see `lastsignal rules list`",
-                )
-            )
-
-
-def _check_explains(
-    documents: Sequence[Document], found: RuleSet, by_id: Mapping[str, Rule]
-) -> None:
-    """Every `explains` names a rule, not itself, and causes never run in a circle."""
-    by_path = {document.path: document for document in documents}
-    for rule in by_id.values():
-        document = by_path[rule.origin]
-        for index, name in enumerate(rule.text.explains):
-            place = f"explains[{index}]"
-            if name not in by_id and not found.errors:
-                found.problems.append(
-                    document.problem(
-                        place, f"explains `{name}`, which is no rule", "see `lastsignal rules list`"
-                    )
-                )
-            elif name == rule.id or rule.id in _explained(name, by_id):
-                found.problems.append(
-                    document.problem(
-                        place,
-                        f"`{rule.id}` explains `{name}`, which explains it in turn",
-                        "a cause cannot be its own symptom: remove one of the two",
-                    )
-                )
-
-
-def _explained(name: str, by_id: Mapping[str, Rule]) -> set[str]:
-    reached: set[str] = set()
-    todo = [name]
-    while todo:
-        rule = by_id.get(todo.pop())
-        for other in rule.text.explains if rule else ():
-            if other not in reached:
-                reached.add(other)
-                todo.append(other)
-    return reached
+def _check_id(document: Document, name: str, by_id: Mapping[str, Rule]) -> Iterator[Problem]:
+    if not _ID.match(name):
+        fix = "3 to 70 of a-z, 0-9 and _, a letter first"
+        yield document.problem("id", f"`{name}` is no rule id", fix)
+    elif Path(document.path).stem != name:
+        message = f"the rule `{name}` is in a file of another name"
+        yield document.problem("id", message, f"name the file {name}.yaml")
+    if name in by_id:
+        yield document.problem(
+            "id",
+            f"the rule `{name}` exists already, in {by_id[name].origin}",
+            "give it another id; to change its parameters write `override: <id>`",
+        )

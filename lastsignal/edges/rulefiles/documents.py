@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from lastsignal.edges.rulefiles.traps import Trap, find_traps, is_small
 from lastsignal.errors import InputError, Problem
 
 _MAX_BYTES = 1 << 20
@@ -18,9 +19,17 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(slots=True)
 class Document:
+    """One file: its data, and the nodes that know their lines."""
+
     path: str
     raw: Any
     root: yaml.Node
+
+    @property
+    def rule_id(self) -> str | None:
+        """The id of the rule that it holds, also where the rule is wrong otherwise."""
+        name = self.raw.get("id") if isinstance(self.raw, dict) else None
+        return name if isinstance(name, str) else None
 
     def problem(self, place: str, message: str, fix: str) -> Problem:
         """Return a problem at a place of this file."""
@@ -51,6 +60,11 @@ def _child(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
 
 
 def rule_files(path: Path) -> Iterable[Path]:
+    """Return the rule files of a path.
+
+    Raises:
+        InputError: there is nothing at the path.
+    """
     if path.is_dir():
         return sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml") and p.is_file())
     if path.is_file():
@@ -59,45 +73,63 @@ def rule_files(path: Path) -> Iterable[Path]:
 
 
 def read_document(path: Path, problems: list[Problem]) -> Document | None:
+    """Return the document of a file, or None after what is wrong with it went to `problems`.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
     name = str(path)
     try:
         data = path.read_bytes()
-        text = data.decode("utf-8")
     except OSError as error:
         raise InputError(
             f"{name}: cannot be read: {error.strerror}; check its permissions"
         ) from error
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        problems.append(Problem(name, line, "the file is not UTF-8", "save it as UTF-8"))
+    parsed = _read(data)
+    if isinstance(parsed[0], int):
+        problems.append(Problem(name, *parsed))
         return None
+    root, raw = parsed
+    problems += [Problem(name, *trap) for trap in find_traps(root)]
+    return Document(name, raw, root)
+
+
+def _read(data: bytes) -> tuple[yaml.Node, Any] | Trap:
+    """Return the nodes and the data of a file, or why there are none."""
     if len(data) > _MAX_BYTES:
-        problems.append(Problem(name, 0, "the file is over 1 MiB", "a rule is a page of text"))
-        return None
+        return 1, "the file is over 1 MiB", "a rule is a page of text"
     try:
-        root, raw = _parse(text)
+        root, raw = _parse(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        return _line_at(data, error.start), "the file is not UTF-8", "save it as UTF-8"
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problems.append(
-            Problem(
-                name,
-                mark.line + 1 if mark else 0,
-                f"not valid YAML: {error.problem}",
-                "check indentation, quotes and colons",
-            )
-        )
-        return None
+        return _told(error)
+    except yaml.reader.ReaderError as error:
+        line = _line_at(data, error.position)
+        return line, f"not valid YAML: {error.reason}", "remove the control character"
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problems.append(Problem(name, 0, f"not valid YAML: {error}", "check special characters"))
-        return None
+        return 1, f"not valid YAML: {error}", "check special characters"
     if root is None:
-        problems.append(
-            Problem(name, 0, "the file is empty", "write a rule, see `lastsignal rules show`")
-        )
-        return None
-    document = Document(name, raw, root)
-    _check_duplicates(document, root, problems, set())
-    return document
+        return 1, "the file is empty", "write a rule: `lastsignal rules new <id>`"
+    if not is_small(root):
+        message = "the file refers to itself, or expands to too much"
+        return 1, message, "write it out without aliases"
+    return root, raw
+
+
+def _told(error: yaml.MarkedYAMLError) -> Trap:
+    mark, began = error.problem_mark or error.context_mark, error.context_mark
+    what = str(error.problem)
+    if what.startswith("but ") and error.context:
+        what = f"{error.context}, {what}"
+    elif mark and began and began.line != mark.line:
+        what += f", {error.context} that begins on line {began.line + 1}"
+    line = mark.line + 1 if mark else 1
+    return line, f"not valid YAML: {what}", "check indentation, quotes and brackets"
+
+
+def _line_at(data: bytes, position: int) -> int:
+    return data[:position].count(b"\n") + 1
 
 
 def _parse(text: str) -> tuple[yaml.Node | None, Any]:
@@ -108,30 +140,3 @@ def _parse(text: str) -> tuple[yaml.Node | None, Any]:
         return root, None if root is None else loader.construct_document(root)
     finally:
         loader.dispose()
-
-
-def _check_duplicates(
-    document: Document, node: yaml.Node, problems: list[Problem], visited: set[int]
-) -> None:
-    """YAML lets the last of two equal keys win in silence; here it is an error."""
-    if id(node) in visited:
-        return
-    visited.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        seen: dict[str, int] = {}
-        for key, value in node.value:
-            name = str(key.value)
-            if name in seen:
-                problems.append(
-                    Problem(
-                        document.path,
-                        key.start_mark.line + 1,
-                        f"`{name}` stands twice in one map",
-                        f"remove one; the first is on line {seen[name]}",
-                    )
-                )
-            seen.setdefault(name, key.start_mark.line + 1)
-            _check_duplicates(document, value, problems, visited)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _check_duplicates(document, item, problems, visited)
