@@ -1,4 +1,4 @@
-"""The layers, read from the imports: errors ← core ← edges ← app ← commands ← cli."""
+"""The layers, read from the imports: errors ← core ← edges ← app, watch ← commands ← cli."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ ALLOWED = {
     "core": {"errors", "core"},
     "edges": {"errors", "core", "edges"},
     "app": {"errors", "core", "edges"},
-    "commands": {"errors", "core", "edges", "app", "commands"},
+    "watch": {"errors", "core", "edges", "watch"},
+    "commands": {"errors", "core", "edges", "app", "watch", "commands"},
     "cli": {"errors", "commands"},
     "__main__": {"cli"},
     "__init__": set(),

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import click
+import structlog
 
 from lastsignal.commands.config import config_option
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.rules import Rule
-from lastsignal.edges.config import Config, LoadedConfig, Override, check_rules, load_config
+from lastsignal.edges.config import LoadedConfig, Log, Override, check_rules, load_config
 from lastsignal.edges.rulefiles import load_rules
-from lastsignal.edges.tailer import TailerConfig
 from lastsignal.errors import UsageError
-from lastsignal.watch import Settings
+from lastsignal.watch import Request
 from lastsignal.watch import watch as run_watch
 
 
@@ -70,7 +72,10 @@ def watch(
         raise UsageError(
             "nothing to watch; name files, folders or globs, or set `paths` in [inputs]"
         )
-    anyio.run(run_watch, settings_of(loaded.config, rules_of(loaded), once))
+    load = partial(rules_of, loaded)
+    log = configured_log(loaded.config.log)
+    request = Request(config=loaded.config, load_rules=load, ladder=LADDER, once=once)
+    anyio.run(run_watch, request, log)
     return 0
 
 
@@ -90,32 +95,17 @@ def rules_of(loaded: LoadedConfig) -> list[Rule]:
     return [rule for rule in rules if rule.id not in section.disabled]
 
 
-def settings_of(config: Config, rules: list[Rule], once: bool) -> Settings:
-    """Return what a watch is started with."""
-    inputs, limits = config.inputs, config.limits
-    own: tuple[Any, ...] = (str(config.state_dir),)
-    return Settings(
-        tailer=TailerConfig(
-            patterns=inputs.paths,
-            exclude=inputs.exclude,
-            start=inputs.start,
-            own_paths=own,
-            scan_interval=inputs.scan_interval,
-            poll_interval=inputs.poll_interval,
-            max_open_files=limits.max_open_files,
-            max_deleted_files=limits.max_deleted_files,
-            wait_after_rename=inputs.wait_after_rename,
-            copy_patience=inputs.copy_patience,
-            notifies=inputs.change_notification,
-        ),
-        state_dir=config.state_dir,
-        rules=rules,
-        ladder=LADDER,
-        policy=config.incidents,
-        max_traces=limits.max_traces,
-        max_record_bytes=limits.max_record_bytes,
-        read_queue=limits.read_queue,
-        commit_interval=limits.commit_interval,
-        drain_timeout=limits.drain_timeout,
-        once=once,
+def configured_log(section: Log) -> Any:
+    """Return the log: for people on a terminal, JSON elsewhere, always on standard error."""
+    human = section.format == "human" or (section.format == "auto" and sys.stderr.isatty())
+    renderer = structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(section.level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+    return structlog.get_logger()

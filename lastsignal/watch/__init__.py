@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from lastsignal.watch.service import Settings, watch
+from lastsignal.watch.service import Request, watch
 
-__all__ = ["Settings", "watch"]
+__all__ = ["Request", "watch"]

@@ -9,9 +9,16 @@ from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
 from lastsignal.core.findings import Finding
 from lastsignal.core.groups import Group
-from lastsignal.core.incidents import IncidentBook, Notice
+from lastsignal.core.incidents import IncidentBook, Notice, Silence
 from lastsignal.core.rules import Rule
-from lastsignal.edges.store import Changes, Saved
+from lastsignal.edges.store import (
+    Acknowledge,
+    Changes,
+    EndSilence,
+    Request,
+    Saved,
+    StartSilence,
+)
 
 
 class Analysis:
@@ -29,6 +36,8 @@ class Analysis:
         self._max_traces = max_traces
         self._changed: dict[str, None] = {}
         """Traces whose findings changed."""
+        self._silences: dict[str, Silence | None] = {}
+        """Silences that changed."""
 
     def restore(self, saved: Saved) -> None:
         """Take back what a store has kept.
@@ -69,6 +78,21 @@ class Analysis:
         self._changed.clear()
         return self.book.take_notices(now)
 
+    def carry_out(self, request: Request, now: float) -> None:
+        """Do what somebody has asked for; what is no more needs nothing done."""
+        try:
+            match request:
+                case Acknowledge():
+                    self.book.acknowledge(request.incident_id, now)
+                case StartSilence():
+                    self.book.silence(request.silence)
+                    self._silences[request.silence.id] = request.silence
+                case EndSilence():
+                    self.book.unsilence(request.silence_id)
+                    self._silences[request.silence_id] = None
+        except KeyError:
+            return
+
     def take_changes(self) -> Changes:
         """Return what a commit writes of rules and incidents, and begin anew."""
         dirty, gone = self.engine.state.take_changes()
@@ -78,7 +102,10 @@ class Analysis:
                 traces[trace_id] = self.engine.trace_state(trace_id)
         incidents = {name: self.book.incidents.get(name) for name in self.book.changed}
         self.book.changed = set()
-        return Changes(traces=traces, engine=self.engine.header(), incidents=incidents)
+        silences, self._silences = self._silences, {}
+        return Changes(
+            traces=traces, engine=self.engine.header(), incidents=incidents, silences=silences
+        )
 
     def _observe(self, diagnosis: Diagnosis, now: float) -> None:
         cause = diagnosis.cause

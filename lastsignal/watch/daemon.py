@@ -27,6 +27,15 @@ LIVE = 3600.0  # seconds since the last write, within which a file at its end st
 Routed = Sequence[tuple[Notice, Sequence[str]]]
 
 
+def tell_nobody(notices: list[Notice]) -> Routed:
+    """Route every notice to no target."""
+    return []
+
+
+def wake_nobody() -> None:
+    """There is no notifier."""
+
+
 @dataclass(slots=True)
 class _Standing:
     """A file that stands at its end."""
@@ -46,16 +55,20 @@ class Daemon:
     pipelines: Pipelines
     analysis: Analysis
     store: Store
-    route: Callable[[list[Notice]], Routed]
-    """Says who is told of a notice."""
-    wake: Callable[[], None]
-    """Tells the notifier that a commit holds something for it."""
     commit_interval: float
     """Seconds between commits while nothing is found."""
+    route: Callable[[list[Notice]], Routed] = tell_nobody
+    """Says who is told of a notice."""
+    wake: Callable[[], None] = wake_nobody
+    """Tells the notifier that a commit holds something for it."""
     observer: Observer = field(default_factory=Observer)
     unwritten: Changes = field(default_factory=Changes)
     """What a failed commit could not write."""
     standing: dict[str, _Standing] = field(default_factory=dict)
+    committed_at: float | None = None
+    """Epoch seconds of the last commit."""
+    commit_error: str | None = None
+    """Why the last commit failed; None while all is well."""
 
     async def run(self, pieces: MemoryObjectReceiveStream[Piece]) -> None:
         """Read until the pieces end; what is read by then is committed."""
@@ -116,23 +129,36 @@ class Daemon:
     async def commit(self) -> None:
         """Write everything that has changed, in one transaction."""
         now, started = time.time(), time.monotonic()
+        done = self._carry_out_requests(now)
         notices = self.analysis.conclude(now)
         changes = self.analysis.take_changes()
         changes.files = self.pipelines.take_changes()
         changes.notices = list(self.route(notices))
+        changes.done_requests = done
         changes = merged(self.unwritten, changes)
         if not changes.holds_anything():
             return
         try:
             await anyio.to_thread.run_sync(self.store.commit, changes, now)
         except StoreError as error:
-            self.unwritten = changes
+            self.unwritten, self.commit_error = changes, str(error)
             self.observer.commit_failed(str(error))
             return
-        self.unwritten = Changes()
+        self.unwritten, self.commit_error, self.committed_at = Changes(), None, now
         self.observer.committed(time.monotonic() - started, notices)
-        if changes.notices:
+        if changes.notices or changes.incidents:
             self.wake()
+
+    def _carry_out_requests(self, now: float) -> list[int]:
+        """Do what people have asked for through the state file."""
+        try:
+            requests = self.store.requests()
+        except StoreError as error:
+            self.observer.commit_failed(str(error))
+            return []
+        for _, request in requests:
+            self.analysis.carry_out(request, now)
+        return [number for number, _ in requests]
 
 
 def merged(earlier: Changes, later: Changes) -> Changes:
@@ -143,5 +169,6 @@ def merged(earlier: Changes, later: Changes) -> Changes:
         engine=later.engine if later.engine is not None else earlier.engine,
         incidents={**earlier.incidents, **later.incidents},
         silences={**earlier.silences, **later.silences},
+        done_requests=[*earlier.done_requests, *later.done_requests],
         notices=[*earlier.notices, *later.notices],
     )

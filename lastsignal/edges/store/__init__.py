@@ -18,8 +18,28 @@ import msgspec
 from lastsignal.core.incidents import Incident, Notice, Silence
 from lastsignal.edges.store.database import Database, StoreError
 from lastsignal.edges.store.outbox import Outbox, OutboxRow
+from lastsignal.edges.store.requests import (
+    Acknowledge,
+    AnyRequest,
+    EndSilence,
+    Request,
+    StartSilence,
+    StateReader,
+)
 
-__all__ = ["Changes", "Outbox", "OutboxRow", "Saved", "Store", "StoreError"]
+__all__ = [
+    "Acknowledge",
+    "Changes",
+    "EndSilence",
+    "Outbox",
+    "OutboxRow",
+    "Request",
+    "Saved",
+    "StartSilence",
+    "StateReader",
+    "Store",
+    "StoreError",
+]
 
 _Row = TypeVar("_Row")
 
@@ -38,11 +58,18 @@ class Changes:
     silences: Mapping[str, Silence | None] = field(default_factory=dict)
     notices: Iterable[tuple[Notice, Sequence[str]]] = ()
     """Notices with the names of their targets."""
+    done_requests: Sequence[int] = ()
+    """Requests of people that these changes carry out."""
 
     def holds_anything(self) -> bool:
         """Whether there is something to write; what the rules hold changes only with the rest."""
         return bool(
-            self.files or self.traces or self.incidents or self.silences or tuple(self.notices)
+            self.files
+            or self.traces
+            or self.incidents
+            or self.silences
+            or self.done_requests
+            or tuple(self.notices)
         )
 
 
@@ -93,6 +120,11 @@ class Store:
             silences=_decode_all(query("SELECT body FROM silences ORDER BY id"), Silence),
         )
 
+    def requests(self) -> list[tuple[int, Request]]:
+        """Return what people have asked for meanwhile, oldest first."""
+        rows = self._database.query("SELECT id, body FROM requests ORDER BY id")
+        return [(number, msgspec.msgpack.decode(body, type=AnyRequest)) for number, body in rows]
+
     def commit(self, changes: Changes, now: float) -> None:
         """Write all changes, or none of them.
 
@@ -107,6 +139,9 @@ class Store:
             _write(db, "silences", "body", _encode_all(changes.silences))
             if changes.engine is not None:
                 db.execute("INSERT OR REPLACE INTO meta VALUES ('engine', ?)", (changes.engine,))
+            db.executemany(
+                "DELETE FROM requests WHERE id = ?", [(one,) for one in changes.done_requests]
+            )
             for notice, targets in changes.notices:
                 _enqueue(db, notice, targets, now)
 

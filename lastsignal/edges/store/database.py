@@ -33,6 +33,7 @@ CREATE TABLE outbox (
     next_attempt_at REAL NOT NULL,
     error TEXT
 );
+CREATE TABLE requests (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
 CREATE INDEX outbox_by_target ON outbox (target, state, id);
 """
 

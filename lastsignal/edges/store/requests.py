@@ -1,0 +1,87 @@
+"""What people ask of the daemon through its state file, and what they may look at in it.
+
+The daemon holds the truth in memory: who acknowledges or silences something leaves a request, which
+it carries out within about a second, or at its next start.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lastsignal.core.incidents import Incident, Silence
+from lastsignal.edges.store.database import BUSY_TIMEOUT, FILE_NAME, StoreError
+
+
+class Acknowledge(msgspec.Struct, frozen=True, tag="acknowledge"):
+    """Take an incident as known."""
+
+    incident_id: str
+
+
+class StartSilence(msgspec.Struct, frozen=True, tag="silence"):
+    """Tell nobody of what the silence matches."""
+
+    silence: Silence
+
+
+class EndSilence(msgspec.Struct, frozen=True, tag="end_silence"):
+    """End a silence."""
+
+    silence_id: str
+
+
+AnyRequest = Acknowledge | StartSilence | EndSilence
+Request = AnyRequest
+
+
+class StateReader:
+    """Looks into a state file that a daemon may be writing.
+
+    Args:
+        directory: the state directory.
+
+    Raises:
+        StoreError: there is no state, or it cannot be read.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / FILE_NAME
+        if not path.is_file():
+            raise StoreError(
+                f"{directory}: no state here; name the daemon's directory with --state-dir,"
+                " or start `lastsignal watch`"
+            )
+        self._path = path
+
+    def incidents(self) -> list[Incident]:
+        """Return all incidents that are kept."""
+        bodies = self._run("SELECT body FROM incidents ORDER BY id")
+        return [msgspec.msgpack.decode(body, type=Incident) for (body,) in bodies]
+
+    def silences(self) -> list[Silence]:
+        """Return all silences that are kept."""
+        bodies = self._run("SELECT body FROM silences ORDER BY id")
+        return [msgspec.msgpack.decode(body, type=Silence) for (body,) in bodies]
+
+    def dead_letters(self) -> list[tuple[str, str]]:
+        """Return target and error of what no retry could deliver."""
+        return self._run("SELECT target, coalesce(error, '') FROM outbox WHERE state = 'dead'")
+
+    def submit(self, request: Request) -> None:
+        """Leave a request for the daemon."""
+        self._run("INSERT INTO requests (body) VALUES (?)", msgspec.msgpack.encode(request))
+
+    def _run(self, sql: str, *values: bytes) -> list[Any]:
+        try:
+            database = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT)
+            try:
+                with database:
+                    return database.execute(sql, values).fetchall()
+            finally:
+                database.close()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._path}: cannot be used: {error}") from error

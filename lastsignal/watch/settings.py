@@ -1,0 +1,102 @@
+"""The configuration, as each part of the daemon wants to have it."""
+
+from __future__ import annotations
+
+from lastsignal.edges import config as configured
+from lastsignal.edges import notify
+from lastsignal.edges.http import HttpSettings
+from lastsignal.edges.tailer import TailerConfig
+
+
+def tailer_settings(config: configured.Config) -> TailerConfig:
+    """Return what is tailed."""
+    inputs, limits = config.inputs, config.limits
+    return TailerConfig(
+        patterns=tuple(inputs.paths),
+        exclude=inputs.exclude,
+        start=inputs.start,
+        own_paths=(str(config.state_dir),),
+        scan_interval=inputs.scan_interval,
+        poll_interval=inputs.poll_interval,
+        max_open_files=limits.max_open_files,
+        max_deleted_files=limits.max_deleted_files,
+        wait_after_rename=inputs.wait_after_rename,
+        copy_patience=inputs.copy_patience,
+        notifies=inputs.change_notification,
+    )
+
+
+def http_settings(http: configured.Http) -> HttpSettings:
+    """Return how HTTP is served."""
+    return HttpSettings(
+        listen=http.listen,
+        token=_revealed(http.token),
+        tls_cert=http.tls_cert,
+        tls_key=http.tls_key,
+        hosts=http.hosts,
+        reload=http.reload,
+    )
+
+
+def targets(config: configured.Config) -> list[notify.Target]:
+    """Return whom to tell, Alertmanagers last."""
+    limit = config.limits.notification_queue
+    told = [_target(one, limit) for one in config.targets if one.enabled]
+    manager = config.alertmanager
+    names = ["alertmanager", *(f"alertmanager-{n}" for n in range(2, len(manager.urls) + 1))]
+    return told + [
+        notify.Target(
+            name=name,
+            url=notify.Secret(str(url)),
+            kind="alertmanager",
+            routes=_routes(manager.routes),
+            token=_secret(manager.token),
+            username=manager.username,
+            password=_secret(manager.password),
+            labels=manager.labels,
+            refresh_interval=manager.refresh_interval,
+            timeout=manager.timeout,
+        )
+        for name, url in zip(names, manager.urls, strict=False)
+    ]
+
+
+def _target(one: configured.Target, queue_limit: int) -> notify.Target:
+    return notify.Target(
+        name=str(one.name),
+        url=notify.Secret(one.url.reveal()),
+        kind=one.kind,
+        routes=_routes(one.routes),
+        send_resolved=one.send_resolved,
+        max_per_second=1.0 / one.min_interval,
+        timeout=one.timeout,
+        retries=notify.Retries(
+            attempts=one.max_attempts,
+            give_up_after=one.give_up_after,
+            base=one.retry_min,
+            cap=one.retry_max,
+        ),
+        queue_limit=queue_limit,
+        token=_secret(one.token),
+    )
+
+
+def _routes(routes: tuple[configured.Route, ...]) -> tuple[notify.Route, ...]:
+    return tuple(
+        notify.Route(
+            severity=one.severity,
+            rules=one.rules,
+            categories=one.categories,
+            agents=one.agents,
+            frameworks=one.frameworks,
+        )
+        for one in routes
+    )
+
+
+def _secret(secret: configured.Secret | None) -> notify.Secret | None:
+    return None if secret is None else notify.Secret(secret.reveal())
+
+
+def _revealed(secret: configured.Secret | None) -> str | None:
+    return None if secret is None else secret.reveal()
