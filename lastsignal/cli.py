@@ -11,7 +11,9 @@ import lastsignal
 from lastsignal.commands.config import config
 from lastsignal.commands.diagnose import diagnose
 from lastsignal.commands.formats import formats
+from lastsignal.commands.incidents import incidents
 from lastsignal.commands.normalize import normalize
+from lastsignal.commands.notify import notify
 from lastsignal.commands.rules import rules
 from lastsignal.commands.watch import watch
 from lastsignal.errors import LastSignalError
@@ -47,7 +49,9 @@ def cli() -> None:
 cli.add_command(config)
 cli.add_command(diagnose)
 cli.add_command(formats)
+cli.add_command(incidents)
 cli.add_command(normalize)
+cli.add_command(notify)
 cli.add_command(rules)
 cli.add_command(watch)
 

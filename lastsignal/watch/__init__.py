@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from lastsignal.watch.service import Request, watch
+from lastsignal.watch.settings import targets as targets_of
 
-__all__ = ["Request", "watch"]
+__all__ = ["Request", "targets_of", "watch"]
