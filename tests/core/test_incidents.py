@@ -22,6 +22,7 @@ from lastsignal.core.incidents import (
     labels_of,
     narrowed,
     shortened,
+    standing_since,
 )
 
 T0 = 1_700_000_000.0
@@ -340,6 +341,43 @@ class TestCauses:
 
         assert kinds(incidents.take_notices(T0)) == ["opened"] * len(rules)
 
+    def test_what_goes_on_after_its_cause_has_ended_keeps_that_one_ended(self) -> None:
+        incidents = book()
+        cause, symptom = finding(), finding(rule="retry_storm")
+        incidents.observe(cause, T0)
+        incidents.observe(symptom, T0, explained_by=cause.id)
+        incidents.observe(healed(cause), T0 + 1)
+        incidents.observe(more(symptom), T0 + 2, explained_by=cause.id)
+
+        assert incidents.incidents[cause.id].updated_at == T0
+        assert incidents.incidents[symptom.id].updated_at == T0 + 2
+
+    def test_a_symptom_may_turn_out_to_have_another_cause_or_none(self) -> None:
+        incidents = book()
+        causes, symptom = [finding(), finding(rule="crash")], finding(rule="retry_storm")
+        for cause in causes:
+            incidents.observe(cause, T0)
+            incidents.observe(symptom, T0, explained_by=cause.id)
+        incidents.take_notices(T0)
+
+        incidents.observe(healed(causes[0]), T0 + 1)
+        assert [n.incidents[0].rule for n in incidents.take_notices(T0 + 1)] == ["quota"]
+        incidents.observe(symptom, T0 + 2)
+        assert [n.incidents[0].rule for n in incidents.take_notices(T0 + 2)] == ["retry_storm"]
+
+    def test_forgotten_symptoms_leave_nothing_behind(self) -> None:
+        incidents = book(keep_resolved=60)
+        cause, symptoms = finding(), [finding(rule=rule) for rule in ("one", "two")]
+        incidents.observe(cause, T0)
+        for symptom in symptoms:
+            incidents.observe(symptom, T0, explained_by=cause.id)
+        for one in (cause, *symptoms):
+            incidents.observe(healed(one), T0, explained_by=cause.id if one != cause else None)
+        incidents.take_notices(T0 + 60)
+
+        assert incidents.incidents == {}
+        assert incidents._causes._symptoms == {}
+
     def test_a_restart_keeps_symptoms_quiet(self) -> None:
         first = book()
         cause, symptom = finding(), finding(rule="retry_storm")
@@ -609,6 +647,16 @@ class TestClock:
         incidents.take_notices(back + 600 + HOUR)
         assert incidents.incidents == {}
 
+    def test_what_a_clock_that_was_set_back_leaves_alone(self) -> None:
+        incidents = book(resolve_after=DAY)
+        for name, at in (("old", T0), ("new", T0 + HOUR)):
+            incidents.observe(finding(name), at)
+            incidents.take_notices(at)
+        incidents.changed.clear()
+        incidents.take_notices(T0 + HOUR / 2)
+
+        assert {incidents.incidents[name].trace_id for name in incidents.changed} == {"new"}
+
     def test_a_clock_that_trembles_changes_nothing(self) -> None:
         incidents = book()
         incidents.observe(finding(), T0)
@@ -701,6 +749,13 @@ class TestNarrowing:
         assert narrowed(storm, lambda kind, one: kind == "resolved") is None
         assert not shortened(storm).incidents[0].evidence
 
+    def test_a_notice_of_one_is_short_enough(self) -> None:
+        incidents = book()
+        incidents.observe(finding(), T0)
+        (notice,) = incidents.take_notices(T0)
+
+        assert shortened(notice) is notice
+
 
 class TestFolding:
     def notices(self) -> list[Notice]:
@@ -728,6 +783,17 @@ class TestFolding:
 
         assert (one.total, one.folded) == (7, 4)
         assert one.by_kind == {"opened": 6, "resolved": 1}
+
+
+def test_an_incident_stands_since_it_opened_last() -> None:
+    incidents = book()
+    incidents.observe(finding(), T0)
+    (incident,) = incidents.incidents.values()
+    incident.openings = [T0, T0 + 5]
+    assert standing_since(incident) == T0 + 5
+
+    incident.openings = []  # as a store may hold it that is older than that
+    assert standing_since(incident) == T0
 
 
 def test_labels_name_what_matchers_and_routes_ask_for() -> None:

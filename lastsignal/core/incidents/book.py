@@ -108,9 +108,7 @@ class IncidentBook:
         """
         now = self._arrive(now)
         while (name := self._agenda.take(now)) is not None:
-            incident = self.incidents.get(name)
-            if incident is not None:
-                self._review(incident, now)
+            self._review(self.incidents[name], now)
         notices = self._tell(now)
         self._shorten_history()
         return notices

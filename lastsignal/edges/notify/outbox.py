@@ -11,7 +11,7 @@ class Row(Protocol):
 
     @property
     def id(self) -> int:
-        """Grows with every row, and is never used again."""
+        """Names the row as long as it waits."""
 
     @property
     def target(self) -> str:

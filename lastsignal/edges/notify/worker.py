@@ -8,6 +8,7 @@ it wait: a target that is down is down for all of them, and they stay in order.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 
 import anyio
 import msgspec
@@ -134,7 +135,7 @@ class Worker:
 
     async def _deliver(self, notice: Notice, row: Row) -> Outcome:
         try:
-            return await self._sender.send(compose(notice), f"{self.target.name}-{row.id}")
+            return await self._sender.send(compose(notice), _key_of(row))
         except Exception as error:  # a message that we cannot even write must not stop the others
             return Outcome("dead", f"fault of Last Signal: {type(error).__name__}")
 
@@ -189,6 +190,11 @@ class Worker:
         self._outbox.fold([row_id for row_id, _ in read], msgspec.msgpack.encode(digest))
         self._observer.suppressed(name, len(read))
         return len(read) - 1
+
+
+def _key_of(row: Row) -> str:
+    """Return what tells one message from all others; ids of rows may be used again."""
+    return f"{row.target}-{blake2b(row.payload, digest_size=12).hexdigest()}"
 
 
 def _decoded(row: Row) -> Notice | None:

@@ -79,11 +79,9 @@ class MemoryOutbox:
         self.dead_letters.append(row)
 
     def fold(self, row_ids: Sequence[int], payload: bytes) -> None:
-        self._last_id += 1
         first = self._row(row_ids[0])
-        new = MemoryRow(self._last_id, first.target, payload)
-        self.rows[self.rows.index(first)] = new
-        self.rows = [row for row in self.rows if row.id not in row_ids]
+        first.payload, first.attempts, first.next_attempt_at = payload, 0, 0.0
+        self.rows = [row for row in self.rows if row.id not in row_ids[1:]]
 
     def _row(self, row_id: int) -> MemoryRow:
         return next(row for row in self.rows if row.id == row_id)
