@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
+from lastsignal.edges.tailer.families import Families
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.listing import Found, Listing
 from lastsignal.edges.tailer.names import age_of, original_name
 from lastsignal.edges.tailer.piece import FileCheckpoint, State
-from lastsignal.edges.tailer.tailed import Phase, TailedFile
+from lastsignal.edges.tailer.tailed import EVERYTHING, Phase, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind
 
 _LEFT = 2  # looks in a row that miss a file: one may have been taken while it was renamed
-_EVERYTHING = 2**63
 
 
 class Keeper:
@@ -24,6 +24,7 @@ class Keeper:
         self._start = fleet.config.start
         self._now = now
         self._is_first = True
+        self._newest: dict[str, int] = {}  # when the newest of a family was written to, when read
         self._faults: set[str] = set()
 
     def resume(self, checkpoints: Iterable[FileCheckpoint]) -> None:
@@ -32,6 +33,8 @@ class Keeper:
             return
         now = self._now()
         for known in checkpoints:
+            family = original_name(known.path)
+            self._newest[family] = max(known.modified_ns, self._newest.get(family, 0))
             file = TailedFile.resumed(known, now)
             if file.key in self._fleet.by_key:  # a file and what followed it on the same inode
                 self._fleet.part(file, Phase.LOST, now)
@@ -122,18 +125,14 @@ class Keeper:
     def _admit_all(self, new: list[list[Found]], former: dict[str, TailedFile], now: float) -> None:
         """Take up new files, in the order in which they were written to."""
         new.sort(key=lambda names: (names[0].modified_ns, age_of(names[0].path), names[0].path))
-        families: dict[str, list[TailedFile]] = {}
-        if new:
-            for file in [*self._fleet.pending, *self._fleet.parted]:
-                families.setdefault(original_name(file.path), []).append(file)
+        if not new:
+            return
+        families = Families([*self._fleet.pending, *self._fleet.parted])
         for names in new:
             best = _best(names)
             file = TailedFile(best.path, best.key, now, changed_at=now)
             self._decide_start(file, best)
-            family = families.setdefault(original_name(best.path), [])
-            before = [former[one.path] for one in names if one.path in former]
-            _put_in_order(file, family, before)
-            family.append(file)
+            families.add(file, [former[one.path] for one in names if one.path in former])
             file.seen = best.size, best.modified_ns
             file.real_path = next((one.path for one in names if not one.is_matched), best.path)
             self._fleet.place(file, best.key, [one.path for one in names], best.path)
@@ -143,16 +142,9 @@ class Keeper:
         if not self._is_first:
             return
         file.starts_at_end = self._start == "end"
-        if not found.is_matched:  # rotated before: wanted if it came after what we were reading
-            family = original_name(found.path)
-            known = [
-                one
-                for one in [*self._fleet.by_key.values(), *self._fleet.parted]
-                if one.head.length and original_name(one.path) == family
-            ]
-            is_later = found.modified_ns >= max((one.seen[1] for one in known), default=_EVERYTHING)
-            is_younger = known and age_of(found.path) > max(age_of(one.path) for one in known)
-            file.wants_ignored = not (is_later or is_younger)
+        if not found.is_matched:  # rotated: wanted if it was written to after what we have read
+            newest = self._newest.get(original_name(found.path), EVERYTHING)
+            file.wants_ignored = found.modified_ns < newest
 
     def _note_searched(self, listing: Listing, begun_at: float) -> None:
         for file in self._fleet.parted:
@@ -188,22 +180,6 @@ class Keeper:
 
 def _best(names: list[Found]) -> Found:
     return next((one for one in names if one.is_matched), names[0])
-
-
-def _put_in_order(file: TailedFile, family: list[TailedFile], before: list[TailedFile]) -> None:
-    """Have a new file read after what is older, and before what is younger and not begun."""
-    for one in family:
-        if one.is_parted or age_of(one.path) <= age_of(file.path):
-            before.append(one)
-        elif not one.offset:
-            one.after.append((file, _EVERYTHING))
-    file.after = [(one, _target(one)) for one in before]
-
-
-def _target(file: TailedFile) -> int:
-    """Return how much of a file must be delivered before its successor begins."""
-    is_settled = file.phase is Phase.FOLLOWED and file.displaced_at is None
-    return file.seen[0] if is_settled and file.seen[0] >= 0 else _EVERYTHING
 
 
 def _covers(listing: Listing, path: str) -> bool:

@@ -8,12 +8,13 @@ import anyio
 import anyio.to_thread
 from anyio.abc import ObjectSendStream
 
+from lastsignal.edges.tailer.families import Families
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.holder import Holder
 from lastsignal.edges.tailer.keeper import Keeper
 from lastsignal.edges.tailer.kinship import Kinship
 from lastsignal.edges.tailer.piece import Piece, State
-from lastsignal.edges.tailer.tailed import Outcome, Phase, Step, TailedFile, read_step
+from lastsignal.edges.tailer.tailed import EVERYTHING, Outcome, Phase, Step, TailedFile, read_step
 from lastsignal.edges.tailer.trouble import TroubleKind
 
 
@@ -140,13 +141,14 @@ class Reader:
             self._fleet.undo_absorb(file, now)
             return
         successor = TailedFile(file.path, file.key, now, changed_at=now)
+        successor.after = [(file, EVERYTHING)]
         successor.descriptor, file.descriptor = file.descriptor, None
         successor.displaced_at = file.displaced_at
         successor.real_path = file.real_path
         paths = file.paths
         self._fleet.part(file, Phase.CUT, now)
         successor.not_kin = [file]
-        successor.after = [(file, 2**63)]
+        Families([*self._fleet.pending, *self._fleet.parted]).add(successor)
         self._fleet.place(successor, successor.key, paths, successor.path)
         self._fleet.held[successor] = None
         self._fleet.queue(successor)

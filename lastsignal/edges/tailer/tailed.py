@@ -17,6 +17,9 @@ Signature = tuple[int, int]
 """Size and time of modification: a file of the same signature is not looked at."""
 UNSEEN: Signature = (-1, -1)
 
+EVERYTHING = 2**63
+"""An offset that no file reaches: all of it."""
+
 
 class Phase(Enum):
     """Where a file is on its way."""
