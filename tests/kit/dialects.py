@@ -163,6 +163,18 @@ def check_restart(dialect: Dialect, records: Sequence[bytes]) -> None:
         assert before + after == expected, f"a restart after record {at} changes what is said"
 
 
+def restarted(dialect: Dialect, decoder: Decoder) -> Decoder:
+    """Return a new decoder that goes on with what a store has kept of another."""
+    new = dialect.decoder(SOURCE)
+    if decoder.state is not None:
+        saved = msgspec.msgpack.decode(
+            msgspec.msgpack.encode(decoder.state), type=type(decoder.state)
+        )
+        for field in saved.__struct_fields__:
+            setattr(new.state, field, getattr(saved, field))
+    return new
+
+
 def _words(events: Iterable[Event]) -> list[str]:
     return [repr(msgspec.structs.replace(event, metadata=metadata_of(event))) for event in events]
 

@@ -1,0 +1,206 @@
+"""The reader as a whole: choosing dialects, keeping them, salvage, and mistakes in dialects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.registry import LADDER
+from lastsignal.core.events import Event
+from lastsignal.core.framing import Framer
+
+T0 = 1_780_000_000
+
+
+class Counting:
+    """A dialect of records with a key of its own, which counts what it is asked."""
+
+    def __init__(self, key: str, fault: Exception | None = None) -> None:
+        self.asked = 0
+        self.made = 0
+        self.fault = fault
+        self.key = key
+        self.state = None
+        self.dialect = Dialect(key, key, self.recognise, self.make)
+
+    def recognise(self, value: Any) -> bool:
+        self.asked += 1
+        return isinstance(value, dict) and self.key in value
+
+    def make(self, source: str) -> Counting:
+        self.made += 1
+        return self
+
+    def decode(self, record: bytes) -> Decoded:
+        value = json.loads(record)
+        if self.key not in value:
+            raise NotThisDialect
+        if value[self.key] == "bad" and self.fault:
+            raise self.fault
+        if value[self.key] == "drop":
+            return Drop("said_nothing")
+        return [Event(event_type="tool_call", operation=self.key, timestamp=T0 + value[self.key])]
+
+
+def placed(*records: bytes) -> list[tuple[bytes, int, int]]:
+    """Return records as lines of a file."""
+    found, offset = [], 0
+    for line, record in enumerate(records, 1):
+        found.append((record, offset, line))
+        offset += len(record) + 1
+    return found
+
+
+def read_file(data: bytes) -> tuple[list[Event], Reader]:
+    """Return the events of a file's bytes."""
+    framer, reader = Framer(), Reader("trace.jsonl", LADDER, 0.0)
+    events = reader.read(framer.feed(data)) + reader.read(framer.finish()) + reader.finish()
+    return events, reader
+
+
+def native(second: int, operation: str) -> bytes:
+    """Return a record of our own schema."""
+    return json.dumps(
+        {
+            "timestamp": T0 + second,
+            "trace_id": "t",
+            "event_type": "tool_call",
+            "operation": operation,
+            "status": "started",
+        }
+    ).encode()
+
+
+def test_a_settled_source_asks_no_dialect_again_however_many_there_are() -> None:
+    many = [Counting(f"k{number}") for number in range(200)]
+    reader = Reader("s", tuple(one.dialect for one in many), 0.0)
+
+    events = reader.read(placed(*(b'{"k150": %d}' % second for second in range(500))))
+
+    assert len(events) == 500
+    assert sum(one.asked for one in many) == 151
+
+
+def test_a_source_that_switches_dialects_and_back_keeps_the_decoder_of_each() -> None:
+    one, two = Counting("one"), Counting("two")
+    reader = Reader("s", (one.dialect, two.dialect), 0.0)
+
+    records = [b'{"one": 1}', b'{"two": 2}', b'{"one": 3}', b'{"two": "drop"}', b'{"one": 5}']
+    events = reader.read(placed(*records))
+
+    assert [event.operation for event in events] == ["one", "two", "one", "one"]
+    assert (one.made, two.made) == (1, 1)
+    assert list(reader.formats) == ["one", "two"]
+    assert reader.skipped == {"said_nothing": 1}
+    assert reader.settled is one.dialect
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        KeyError("x"),
+        IndexError(),
+        TypeError("no"),
+        AttributeError("x"),
+        ValueError("bad"),
+        ZeroDivisionError(),
+        OverflowError(),
+        AssertionError(),
+    ],
+    ids=lambda fault: type(fault).__name__,
+)
+def test_a_dialects_mistake_costs_one_record_and_is_told(fault: Exception) -> None:
+    one = Counting("one", fault)
+    reader = Reader("s", (one.dialect,), 0.0)
+
+    events = reader.read(placed(b'{"one": "bad"}', b'{"one": 2}', b'{"one": "bad"}', b'{"one": 4}'))
+
+    assert [event.timestamp - T0 for event in events] == [2, 4]
+    assert reader.skipped == {"decoder_fault": 2}
+    assert [found.dialect for found in reader.faults] == ["one", "one"]
+    assert reader.faults[0].error.startswith(type(fault).__name__)
+
+
+def test_what_is_no_mistake_of_a_dialect_is_not_hidden() -> None:
+    reader = Reader("s", (Counting("one", MemoryError()).dialect,), 0.0)
+
+    with pytest.raises(MemoryError):
+        reader.read(placed(b'{"one": "bad"}'))
+
+
+def test_a_recogniser_that_raises_leaves_the_record_to_the_others() -> None:
+    def broken(value: Any) -> bool:
+        raise KeyError("x")
+
+    one = Counting("one")
+    reader = Reader("s", (Dialect("broken", "b", broken, one.make), one.dialect), 0.0)
+
+    assert len(reader.read(placed(b'{"one": 1}', b'{"one": 2}'))) == 2
+    assert [found.dialect for found in reader.faults] == ["broken"]
+
+
+def test_only_the_first_mistakes_are_kept() -> None:
+    reader = Reader("s", (Counting("one", KeyError("x")).dialect,), 0.0)
+
+    reader.read(placed(*[b'{"one": "bad"}'] * 1000))
+
+    assert len(reader.faults) == 20
+    assert reader.skipped == {"decoder_fault": 1000}
+
+
+def test_two_objects_on_one_line_are_two_records() -> None:
+    data = native(1, "a") + native(2, "b") + b"\n" + native(3, "c") + b"\n"
+
+    events, reader = read_file(data)
+
+    assert [(event.operation, event.line) for event in events] == [("a", 1), ("b", 1), ("c", 2)]
+    assert [data[event.offset :][:12] for event in events] == [b'{"timestamp"'] * 3
+    assert (reader.records, reader.skipped) == (3, {})
+
+
+def test_a_whole_object_behind_a_torn_one_is_read_and_the_torn_one_counted() -> None:
+    torn = native(1, "a")[:40]
+    data = native(0, "z") + b"\n" + torn + native(2, "b") + b"\n" + native(3, "c") + b"\n"
+
+    events, reader = read_file(data)
+
+    assert [(event.operation, event.line) for event in events] == [("z", 1), ("b", 2), ("c", 3)]
+    assert events[1].offset == data.index(native(2, "b"))
+    assert (reader.records, reader.skipped) == (4, {"torn_line": 1})
+
+
+def test_what_holds_no_whole_object_is_counted_once() -> None:
+    events, reader = read_file(native(1, "a") + b'\n{"a": {"b": 1} x}\n')
+
+    assert len(events) == 1
+    assert reader.skipped == {"invalid_json": 1}
+    assert reader.heads == [b'{"a": {"b": 1} x}']
+
+
+@pytest.mark.parametrize(
+    ("written", "is_read"),
+    [
+        (b'"cut \\ud83d"', "cut \ufffd"),
+        (b'"\xff\xfe"', "??"),
+        (b"NaN", ""),
+        (b"-Infinity", None),
+        (b"1e999", None),
+    ],
+)
+def test_what_strict_json_refuses_is_mended_where_it_stands(
+    written: bytes, is_read: object
+) -> None:
+    first = native(1, "a")[:-1] + b', "metadata": {"note": ' + written + b"}}"
+    document = b"[\n" + first + b",\n\n" + native(2, "b") + b"\n]"
+
+    events, reader = read_file(document)
+
+    assert [(event.operation, event.line) for event in events] == [("a", 2), ("b", 4)]
+    metadata = events[0].metadata
+    found = json.loads(bytes(metadata)) if not isinstance(metadata, dict) else metadata
+    assert found == {"note": is_read}
+    assert reader.skipped == {}
