@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def test_every_setting_of_the_service_has_its_reason_above_it(unit: Path) -> Non
     lines = unit.read_text(encoding="utf-8").partition("[Service]")[2].splitlines()
     lines = lines[: lines.index("[Install]")]
 
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if "=" in line and not line.startswith("#") and not line.startswith("ExecStart="):
             assert before.startswith("# "), line
 
