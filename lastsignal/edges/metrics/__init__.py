@@ -61,7 +61,8 @@ class Metrics:
         for severity in SEVERITIES:
             self.incidents.open.set(0, severity)
         ProcessCollector(registry=registry)
-        self._definitions = make.definitions
+        self.definitions = make.definitions
+        """Every metric: how it is typed, and what it says."""
 
     def expect_rules(self, rules: Iterable[Rule]) -> None:
         """Take the rules in force, and show zeros for them."""
@@ -110,7 +111,7 @@ class Metrics:
     def reference(self) -> str:
         """Return the table of all metrics in Markdown."""
         lines = ["| metric | type | labels | meaning |", "|---|---|---|---|"]
-        for called, one in sorted(self._definitions, key=lambda pair: pair[1].name):
+        for called, one in sorted(self.definitions, key=lambda pair: pair[1].name):
             labels = ", ".join(f"`{label}`" for label in one.labels)
             lines.append(f"| `{PREFIX}{one.name}` | {called} | {labels} | {one.help} |")
         return "\n".join(lines) + "\n"
