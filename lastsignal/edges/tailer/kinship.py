@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.marks import TAIL_BYTES, Mark
-from lastsignal.edges.tailer.names import are_related
+from lastsignal.edges.tailer.names import are_related, former_names
 from lastsignal.edges.tailer.streams import Stream, generation_of, stream_on
 from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind
@@ -73,8 +73,9 @@ def relation(file: TailedFile, is_packed: bool, known: TailedFile, head_bytes: i
     if known.phase is Phase.LOST or known.displaced_at is not None:
         if is_packed:
             return Relation.HEIR if known.phase is Phase.LOST else Relation.SHADOW
-        # deleted and made anew, a small file is another one, whatever it begins with
-        return Relation.HEIR if has_full_head else Relation.STRANGER
+        # made anew under the old name, a small file is another one, whatever it begins with
+        is_rotated = known.path in former_names(file.path)
+        return Relation.HEIR if has_full_head or is_rotated else Relation.STRANGER
     if is_packed:
         return Relation.SHADOW
     return Relation.COPY if related else Relation.STRANGER

@@ -84,8 +84,8 @@ class Reader:
         step = await anyio.to_thread.run_sync(
             read_step, file, self._config.chunk_bytes, self._config.fingerprint_bytes
         )
-        if step.outcome is Outcome.CUT:
-            self._note_cut(file)
+        if step.outcome in (Outcome.CUT, Outcome.REPLACED):
+            self._note_cut(file, is_replaced=step.outcome is Outcome.REPLACED)
         elif step.outcome is Outcome.CORRUPT:
             self._fleet.trouble(TroubleKind.CORRUPT, file.path, step.detail)
             file.stream = None  # begins anew if it changes
@@ -135,7 +135,7 @@ class Reader:
             for one in [one for one in self._fleet.waiting if one.waits_for is file]:
                 self._fleet.reconsider(one)
 
-    def _note_cut(self, file: TailedFile) -> None:
+    def _note_cut(self, file: TailedFile, *, is_replaced: bool) -> None:
         now = self._now()
         if file.through is not None:
             self._fleet.undo_absorb(file, now)
@@ -146,8 +146,9 @@ class Reader:
         successor.displaced_at = file.displaced_at
         successor.real_path = file.real_path
         paths = file.paths
-        self._fleet.part(file, Phase.CUT, now)
-        successor.not_kin = [file]
+        self._fleet.part(file, Phase.LOST if is_replaced else Phase.CUT, now)
+        if not is_replaced:  # else it may be the very copy, on an inode that was free by then
+            successor.not_kin = [file]
         Families([*self._fleet.pending, *self._fleet.parted]).add(successor)
         self._fleet.place(successor, successor.key, paths, successor.path)
         self._fleet.held[successor] = None

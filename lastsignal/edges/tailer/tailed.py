@@ -180,6 +180,9 @@ class Outcome(Enum):
     MORE = auto()
     END = auto()
     CUT = auto()
+    """What was read no longer stands there."""
+    REPLACED = auto()
+    """The inode is another file's by now."""
     CORRUPT = auto()
     NOTHING = auto()
     """No byte that tells anything."""
@@ -207,7 +210,7 @@ def read_step(file: TailedFile, limit: int, head_bytes: int) -> Step:
     info = os.fstat(file.descriptor)
     generation = generation_of(file.descriptor) if file.stream is None else file.generation
     if file.generation and generation != file.generation:
-        return Step(Outcome.CUT)
+        return Step(Outcome.REPLACED)
     try:
         file.stream = file.stream or stream_on(file.descriptor)
         if file.stream is None:
