@@ -5,74 +5,45 @@ A record is taken when it names what happened: an event type that is known by so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, status_of, text_of
-from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
+from lastsignal.core.aliases.fields import amount_of, attempt_of, count_of, text_of
+from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import UNTIMED, Event, EventType, Status
-from lastsignal.core.timestamps import parse_timestamp
 
 _decode = msgspec.json.Decoder().decode
-_MAPPED = frozenset(name for names in ALIASES.values() for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class AliasTable:
-    """Which names mean what; the built-in table plus what a configuration adds."""
+def recogniser(table: AliasTable) -> Callable[[Any], bool]:
+    """Return the predicate of records whose event type a table knows."""
 
-    fields: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ALIASES)
-    event_words: Mapping[str, tuple[EventType, Status | None]] = field(
-        default_factory=lambda: EVENT_WORDS
-    )
+    def recognise(value: Any) -> bool:
+        """A JSON object that names what happened by any alias, and has something more to say."""
+        return isinstance(value, dict) and len(value) > 1 and table.event_type(value) is not None
 
-    def find(self, record: Mapping[str, Any], name: str) -> Any:
-        """Return the first non-empty value among the names of a field."""
-        for alias in self.fields[name]:
-            value = record.get(alias)
-            if value is None and "." in alias:
-                value = at(record, *alias.split("."))
-            if value is not None and value != "":
-                return value
-        return None
-
-    def event_type(self, record: Mapping[str, Any]) -> tuple[EventType, Status | None] | None:
-        """Return what happened, None where no alias names a known event type."""
-        for alias in self.fields["event_type"]:
-            value = record.get(alias)
-            if isinstance(value, str):
-                known = self.event_words.get(
-                    value.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_")
-                )
-                if known is not None:
-                    return known
-        return None
-
-
-DEFAULT_TABLE = AliasTable()
-
-
-def recognise(value: Any) -> bool:
-    """A JSON object that names an event type by any alias, and that has something more to say."""
-    return (
-        isinstance(value, dict) and len(value) > 1 and DEFAULT_TABLE.event_type(value) is not None
-    )
+    return recognise
 
 
 class FlatDecoder:
-    """Decodes one flat record into one event."""
+    """Decodes one flat record into one event.
+
+    Args:
+        source: not needed: a flat record says all by itself.
+        table: which names mean what.
+    """
 
     state = None
 
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
         self._table = table
+        self._mapped = table.mapped()
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
@@ -84,14 +55,15 @@ class FlatDecoder:
             if isinstance(value.get("event_type"), str):
                 return Drop("unknown_event_type")
             raise NotThisDialect
-        return [self._event(value, *named)]
+        return [self.event_of(value, *named)]
 
-    def _event(
+    def event_of(
         self, record: dict[str, Any], event_type: EventType, implied: Status | None
     ) -> Event:
+        """Return a record's event, once it is known what happened."""
         find = self._table.find
         error = unwrap_error(find(record, "error_message"))
-        timestamp = parse_timestamp(find(record, "timestamp"))
+        timestamp = self._table.timestamp(record)
         event = Event(
             timestamp=UNTIMED if timestamp is None else timestamp,
             trace_id=text_of(find(record, "trace_id")) or "",
@@ -118,7 +90,7 @@ class FlatDecoder:
 
     def _judge(self, event: Event, record: Mapping[str, Any], implied: Status | None) -> None:
         """Settle status and error: a status word, the event's own word, what the output says."""
-        status = status_of(self._table.find(record, "status"))
+        status = self._table.status(record)
         if status is None and event.http_status is None:
             event.http_status = http_status_of(record.get("status"))
         if (
@@ -149,12 +121,13 @@ class FlatDecoder:
             seconds = None if milliseconds is None else milliseconds / 1000.0
         return seconds
 
-    @staticmethod
-    def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
+    def _metadata(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Everything without a field of its own: kept, so that a rule of the user's can read it."""
         metadata = record.get("metadata")
         rest = {
-            key: value for key, value in record.items() if key not in _MAPPED and key != "metadata"
+            key: value
+            for key, value in record.items()
+            if key not in self._mapped and key != "metadata"
         }
         return {**rest, **metadata} if isinstance(metadata, dict) else rest
 
@@ -162,7 +135,7 @@ class FlatDecoder:
 DIALECT = Dialect(
     name="flat",
     framework="custom",
-    recognise=recognise,
+    recognise=recogniser(DEFAULT_TABLE),
     decoder=FlatDecoder,
     description="One flat object a line that names an event type by any known alias",
 )

@@ -14,6 +14,7 @@ import msgspec
 from lastsignal.core.aliases import flat
 from lastsignal.core.aliases.contract import Decoded, Dialect
 from lastsignal.core.aliases.error_text import error_in_text
+from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import EVENT_TYPES, Event
 from lastsignal.core.timestamps import EARLIEST, LATEST
@@ -83,8 +84,8 @@ class NativeDecoder:
 
     state = None
 
-    def __init__(self, source: str) -> None:
-        self._flat = flat.FlatDecoder(source)
+    def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
+        self._flat = flat.FlatDecoder(source, table)
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""

@@ -1,0 +1,88 @@
+"""Which names and words of flat records mean what: those in use, and what users add to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lastsignal.core.aliases.fields import at, number_of, status_of, text_of
+from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
+from lastsignal.core.events import EventType, Status
+from lastsignal.core.timestamps import EARLIEST, LATEST, parse_timestamp
+
+Happened = tuple[EventType, Status | None]
+"""What happened, and the status that its word itself means."""
+
+
+@dataclass(frozen=True, slots=True)
+class AliasTable:
+    """One set of names and words."""
+
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ALIASES)
+    """Field → names, the first that is there wins; dotted ones walk into objects."""
+    event_words: Mapping[str, Happened] = field(default_factory=lambda: EVENT_WORDS)
+    status_words: Mapping[str, Status] = field(default_factory=dict)
+    """Before those that are known anyhow."""
+    ticks_per_second: float | None = None
+    """Of times that are numbers; None where their size tells."""
+
+    def find(self, record: Mapping[str, Any], name: str) -> Any:
+        """Return the first non-empty value among the names of a field."""
+        for alias in self.fields[name]:
+            value = _value_at(record, alias)
+            if value is not None and value != "":
+                return value
+        return None
+
+    def event_type(self, record: Mapping[str, Any]) -> Happened | None:
+        """Return what happened, None where no alias names a known event type."""
+        words = self.event_words
+        for alias in self.fields["event_type"]:
+            value = _value_at(record, alias)
+            if isinstance(value, str):
+                known = words.get(value) or words.get(plain_word(value))
+                if known is not None:
+                    return known
+        return None
+
+    def names_something(self, record: Mapping[str, Any]) -> bool:
+        """Whether there is a word for what happened, known or not."""
+        return any(isinstance(_value_at(record, alias), str) for alias in self.fields["event_type"])
+
+    def status(self, record: Mapping[str, Any]) -> Status | None:
+        """Return the status that the record's own word means."""
+        value = self.find(record, "status")
+        if self.status_words:
+            word = str(value).lower() if isinstance(value, bool) else text_of(value)
+            if word is not None and word in self.status_words:
+                return self.status_words[word]
+        return status_of(value)
+
+    def timestamp(self, record: Mapping[str, Any]) -> float | None:
+        """Return the record's time in epoch seconds."""
+        value = self.find(record, "timestamp")
+        ticks = number_of(value) if self.ticks_per_second else None
+        if ticks is None or not self.ticks_per_second:
+            return parse_timestamp(value)
+        seconds = ticks / self.ticks_per_second
+        return seconds if EARLIEST <= seconds <= LATEST else None
+
+    def mapped(self) -> frozenset[str]:
+        """Return every name at a record's top level that has a field of its own."""
+        return frozenset(name for names in self.fields.values() for name in names)
+
+
+def plain_word(word: str) -> str:
+    """Return a word for what happened as the built-in table writes it."""
+    return word.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_")
+
+
+def _value_at(record: Mapping[str, Any], alias: str) -> Any:
+    value = record.get(alias)
+    if value is None and "." in alias:
+        return at(record, *alias.split("."))
+    return value
+
+
+DEFAULT_TABLE = AliasTable()
