@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 import click
@@ -14,7 +12,8 @@ import structlog
 from lastsignal.commands.config import config_option
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.rules import Rule
-from lastsignal.edges.config import LoadedConfig, Log, Override, check_rules, load_config
+from lastsignal.edges import logs
+from lastsignal.edges.config import Config, LoadedConfig, Override, check_rules, load_config
 from lastsignal.edges.rulefiles import load_rules
 from lastsignal.errors import UsageError
 from lastsignal.watch import Request
@@ -73,7 +72,9 @@ def watch(
             "nothing to watch; name files, folders or globs, or set `paths` in [inputs]"
         )
     load = partial(rules_of, loaded)
-    log = configured_log(loaded.config.log)
+    section = loaded.config.log
+    logs.configure(section.level, section.format, secrets=secrets_of(loaded.config))
+    log = structlog.get_logger("watch")
     request = Request(config=loaded.config, load_rules=load, ladder=LADDER, once=once)
     anyio.run(run_watch, request, log)
     return 0
@@ -95,17 +96,9 @@ def rules_of(loaded: LoadedConfig) -> list[Rule]:
     return [rule for rule in rules if rule.id not in section.disabled]
 
 
-def configured_log(section: Log) -> Any:
-    """Return the log: for people on a terminal, JSON elsewhere, always on standard error."""
-    human = section.format == "human" or (section.format == "auto" and sys.stderr.isatty())
-    renderer = structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer()
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(section.level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    return structlog.get_logger()
+def secrets_of(config: Config) -> list[str]:
+    """Return every secret of the configuration: none of them may get into the log."""
+    found = [config.http.token, config.alertmanager.token, config.alertmanager.password]
+    for target in config.targets:
+        found += [target.url, target.token]
+    return [secret.reveal() for secret in found if secret is not None]

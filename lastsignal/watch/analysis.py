@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
 from lastsignal.core.findings import Finding
 from lastsignal.core.groups import Group
-from lastsignal.core.incidents import IncidentBook, Notice, Silence
+from lastsignal.core.incidents import Incident, IncidentBook, Notice, Silence
 from lastsignal.core.rules import Rule
 from lastsignal.edges.store import (
     Acknowledge,
@@ -19,6 +20,8 @@ from lastsignal.edges.store import (
     Saved,
     StartSilence,
 )
+
+MAX_COUNTED = 10_000  # traces remembered, so that one that ends twice is counted once
 
 
 class Analysis:
@@ -33,7 +36,13 @@ class Analysis:
     def __init__(self, rules: Sequence[Rule], book: IncidentBook, max_traces: int) -> None:
         self.engine = Engine(rules, max_traces, remembers=True)
         self.book = book
+        self.opened: list[Incident] = []
+        """Incidents that are new, until somebody takes them."""
+        self.unevaluable: Counter[str] = Counter()
+        """Traces that ended and that a rule could not judge, by rule, until somebody takes them."""
         self._max_traces = max_traces
+        self._ended: dict[str, None] = {}
+        """Traces that were counted when they ended."""
         self._changed: dict[str, None] = {}
         """Traces whose findings changed."""
         self._silences: dict[str, Silence | None] = {}
@@ -48,12 +57,18 @@ class Analysis:
         if saved.engine is not None:
             self.engine.restore(saved.engine, saved.traces)
 
-    def feed(self, events: Iterable[Event]) -> bool:
+    def feed(self, events: Sequence[Event]) -> bool:
         """Take events; return whether a finding has opened or changed."""
-        return self._note(self.engine.feed(events))
+        found = self._note(self.engine.feed(events))
+        for event in events:
+            if event.event_type == "agent_end":
+                self._count_unevaluable(event.trace_id)
+        return found
 
     def advance(self, source: str, now: float) -> bool:
         """Let the clock of a source that stands at its end go on."""
+        if self.engine.state.next_deadline(source) >= now:
+            return False  # there may be thousands of files, most of which nobody waits for
         return self._note(self.engine.advance(source, now))
 
     def finish(self) -> None:
@@ -66,6 +81,7 @@ class Analysis:
         traces = [self.engine.trace_state(trace_id) for trace_id in self.engine.traces]
         engine.restore(self.engine.header(), traces)
         engine.state.dirty = set(engine.traces)
+        engine.state.gone = set(self.engine.state.gone)
         self.engine = engine
 
     def conclude(self, now: float) -> list[Notice]:
@@ -117,13 +133,24 @@ class Analysis:
     def _observe_one(
         self, finding: Finding, diagnosis: Diagnosis, explained_by: str | None, now: float
     ) -> None:
-        self.book.observe(
+        happened = self.book.observe(
             finding,
             now,
             framework=diagnosis.framework,
             agents=diagnosis.agents,
             explained_by=explained_by,
         )
+        if happened == "opened":
+            self.opened.append(self.book.incidents[finding.id])
+
+    def _count_unevaluable(self, trace_id: str) -> None:
+        trace = self.engine.traces.get(trace_id)
+        if trace is None or trace.open_agents or trace_id in self._ended:
+            return
+        self._ended[trace_id] = None
+        if len(self._ended) > MAX_COUNTED:
+            del self._ended[next(iter(self._ended))]
+        self.unevaluable.update(self.engine.program.not_checked(trace))
 
     def _note(self, groups: list[Group]) -> bool:
         for group in groups:

@@ -13,16 +13,16 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream
 
+from lastsignal.core.events import Event
 from lastsignal.core.incidents import Notice
 from lastsignal.edges.store import Changes, Store, StoreError
-from lastsignal.edges.tailer import Piece, State
+from lastsignal.edges.tailer import Piece
 from lastsignal.watch.analysis import Analysis
+from lastsignal.watch.clocks import Clocks
 from lastsignal.watch.observer import Observer
 from lastsignal.watch.pipeline import Pipeline, Pipelines
 
-TICK = 0.25  # seconds between looks at the clock while nothing is read
-HOLD_AT_END = 2.0  # seconds, besides a dialect's own disorder, before held events are let go
-LIVE = 3600.0  # seconds since the last write, within which a file at its end still has a clock
+TICK = 0.25  # seconds between looks at the clock, also while one file is written all the time
 
 Routed = Sequence[tuple[Notice, Sequence[str]]]
 
@@ -32,20 +32,13 @@ def tell_nobody(notices: list[Notice]) -> Routed:
     return []
 
 
+def leave_as_it_is(notices: list[Notice]) -> list[Notice]:
+    """Add nothing to notices."""
+    return notices
+
+
 def wake_nobody() -> None:
     """There is no notifier."""
-
-
-@dataclass(slots=True)
-class _Standing:
-    """A file that stands at its end."""
-
-    pipeline: Pipeline
-    since: float
-    """Monotonic."""
-    modified: float
-    """Epoch seconds of its last write."""
-    is_released: bool = False
 
 
 @dataclass(slots=True)
@@ -58,13 +51,17 @@ class Daemon:
     commit_interval: float
     """Seconds between commits while nothing is found."""
     route: Callable[[list[Notice]], Routed] = tell_nobody
-    """Says who is told of a notice."""
+    """Says who is told of a notice; called on a thread, as the next."""
+    illustrate: Callable[[list[Notice]], list[Notice]] = leave_as_it_is
+    """Adds to notices what the files say."""
     wake: Callable[[], None] = wake_nobody
     """Tells the notifier that a commit holds something for it."""
     observer: Observer = field(default_factory=Observer)
     unwritten: Changes = field(default_factory=Changes)
     """What a failed commit could not write."""
-    standing: dict[str, _Standing] = field(default_factory=dict)
+    clocks: Clocks = field(default_factory=Clocks)
+    moved_at: float = field(default_factory=time.monotonic)
+    """When the loop last went round."""
     committed_at: float | None = None
     """Epoch seconds of the last commit."""
     commit_error: str | None = None
@@ -72,59 +69,65 @@ class Daemon:
 
     async def run(self, pieces: MemoryObjectReceiveStream[Piece]) -> None:
         """Read until the pieces end; what is read by then is committed."""
-        next_commit = time.monotonic() + self.commit_interval
+        now = time.monotonic()
+        next_commit, next_tick = now + self.commit_interval, now + TICK
         async with pieces:
             while True:
                 piece: Piece | None = None
-                with anyio.move_on_after(TICK):
+                with anyio.move_on_after(next_tick - now):
                     try:
                         piece = await pieces.receive()
                     except anyio.EndOfStream:
                         break
-                found = self.tick() if piece is None else self.take(piece)
-                if found or time.monotonic() >= next_commit:
+                found = piece is not None and self.take(piece)
+                self.moved_at = now = time.monotonic()
+                if now >= next_tick:
+                    found = self.tick() or found
+                    next_tick = now + TICK
+                if found or now >= next_commit:
                     await self.commit()
-                    next_commit = time.monotonic() + self.commit_interval
+                    now = time.monotonic()
+                    next_commit = now + self.commit_interval
         await self.commit()
 
     def take(self, piece: Piece) -> bool:
         """Take a piece of a file; return whether a finding has opened or changed."""
         pipeline = self.pipelines.of(piece)
         events = pipeline.take(piece)
-        found = self.analysis.feed(events)
-        self.observer.read(piece, events, pipeline.skipped())
-        if piece.state is State.AT_END:
-            modified = piece.checkpoint.modified_ns / 1e9
-            self.standing[piece.file_id] = _Standing(pipeline, time.monotonic(), modified)
-        else:
-            self.standing.pop(piece.file_id, None)
+        found = self._feed(events)
+        self.observer.read(piece, events, pipeline.account())
+        self.clocks.note(piece, pipeline)
         self.pipelines.settle(piece)
         return found
 
     def tick(self) -> bool:
-        """Let the clocks of files that stand at their end go on with the world's.
-
-        A file that nobody has written to for long has no clock: what it leaves open was left so
-        long ago, and is no news.
-        """
-        found, now, wall = False, time.monotonic(), time.time()
-        for file_id, standing in self.standing.items():
-            waited = now - standing.since
-            reader = standing.pipeline.reader
-            if not standing.is_released and waited >= HOLD_AT_END + reader.disorder_seconds:
-                standing.is_released = True
-                found = self.analysis.feed(standing.pipeline.release()) or found
-                self.pipelines.touch(file_id)
-            if wall - standing.modified < LIVE:
-                clock = reader.clock or reader.ingest_time
-                found = self.analysis.advance(reader.source, clock + waited) or found
+        """Let go what is held of files that stand still, and their clocks go on."""
+        found = False
+        for standing in self.clocks.due():
+            found = self._release(standing.file_id, standing.pipeline) or found
+        for standing in self.clocks.live():
+            found = self.analysis.advance(standing.pipeline.name, standing.now) or found
         return found
 
     def finish(self) -> None:
         """Judge what is still open: nothing more will come."""
-        for standing in self.standing.values():
-            self.analysis.feed(standing.pipeline.release())
+        for file_id, pipeline in self.pipelines.items():
+            self._release(file_id, pipeline)
         self.analysis.finish()
+
+    def _release(self, file_id: str, pipeline: Pipeline) -> bool:
+        events = pipeline.release()
+        if not events:
+            return False
+        self.pipelines.touch(file_id)
+        self.observer.released(events, pipeline.account())
+        return self._feed(events)
+
+    def _feed(self, events: Sequence[Event]) -> bool:
+        started = time.perf_counter()
+        found = self.analysis.feed(events)
+        self.observer.judged(time.perf_counter() - started, self.analysis)
+        return found
 
     async def commit(self) -> None:
         """Write everything that has changed, in one transaction."""
@@ -133,21 +136,27 @@ class Daemon:
         notices = self.analysis.conclude(now)
         changes = self.analysis.take_changes()
         changes.files = self.pipelines.take_changes()
-        changes.notices = list(self.route(notices))
         changes.done_requests = done
-        changes = merged(self.unwritten, changes)
-        if not changes.holds_anything():
+        if not (notices or changes.holds_anything() or self.unwritten.holds_anything()):
             return
         try:
-            await anyio.to_thread.run_sync(self.store.commit, changes, now)
+            changes = await anyio.to_thread.run_sync(self._write, changes, notices, now)
         except StoreError as error:
-            self.unwritten, self.commit_error = changes, str(error)
+            self.commit_error = str(error)
             self.observer.commit_failed(str(error))
             return
-        self.unwritten, self.commit_error, self.committed_at = Changes(), None, now
+        self.commit_error, self.committed_at = None, now
         self.observer.committed(time.monotonic() - started, notices)
         if changes.notices or changes.incidents:
             self.wake()
+
+    def _write(self, changes: Changes, notices: list[Notice], now: float) -> Changes:
+        """Write the changes and what a failed commit left, on a thread; return what was written."""
+        changes.notices = list(self.route(self.illustrate(notices)))
+        self.unwritten = merged(self.unwritten, changes)
+        self.store.commit(self.unwritten, now)
+        written, self.unwritten = self.unwritten, Changes()
+        return written
 
     def _carry_out_requests(self, now: float) -> list[int]:
         """Do what people have asked for through the state file."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lastsignal.core.events import Event
 from lastsignal.core.incidents import Notice
 from lastsignal.edges.tailer import Piece
+from lastsignal.watch.analysis import Analysis
+from lastsignal.watch.pipeline import Account
 
 
 class Observer:
     """Called for everything that happens; does nothing."""
 
-    def read(self, piece: Piece, events: Sequence[Event], skipped: Mapping[str, int]) -> None:
+    def read(self, piece: Piece, events: Sequence[Event], account: Account) -> None:
         """Note what a piece of a file gave."""
+
+    def released(self, events: Sequence[Event], account: Account) -> None:
+        """Note what a file gave that stands still."""
+
+    def judged(self, seconds: float, analysis: Analysis) -> None:
+        """Note that the rules have seen all events so far, and how long the last ones took."""
 
     def committed(self, seconds: float, notices: Sequence[Notice]) -> None:
         """Note that everything so far is safe, and how long that took."""

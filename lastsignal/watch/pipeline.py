@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,11 +15,20 @@ from lastsignal.core.framing import Checkpoint, Framer
 from lastsignal.edges.tailer import FileCheckpoint, Piece, State
 
 
+class Account(NamedTuple):
+    """What came of a file since the last account."""
+
+    format: str | None
+    records: int
+    skipped: dict[str, int]
+
+
 class _Saved(msgspec.Struct):
     checkpoint: FileCheckpoint
     name: str
     framing: Checkpoint
     reader: bytes
+    is_live: bool = False
 
 
 class Pipeline:
@@ -36,9 +47,17 @@ class Pipeline:
         self.name = name
         self.reader = Reader(name, ladder, ingest_time=now)
         self.checkpoint: FileCheckpoint | None = None
+        self.is_live = False
+        """Whether it was ever seen to be written while it was read."""
+        self._records = 0
         self._max_record_bytes = max_record_bytes
         self._framer = Framer(max_record_bytes)
         self._counted: dict[str, int] = {}
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether something waits that is used when the file stands still."""
+        return self.reader.is_holding or self._framer.buffered_bytes > 0
 
     def take(self, piece: Piece) -> list[Event]:
         """Return the events that a piece completes."""
@@ -50,11 +69,19 @@ class Pipeline:
         return events
 
     def release(self) -> list[Event]:
-        """Return the events that were held for their order: the file stands still."""
-        return self.reader.finish()
+        """Return the events that were held for their order, and that of a last line which lacks
+        only its newline: the file stands still.
+        """
+        return self.reader.read(self._framer.take_whole_line()) + self.reader.finish()
 
-    def skipped(self) -> dict[str, int]:
-        """Return what could not be used since the last call, by reason."""
+    def account(self) -> Account:
+        """Return what was used and what was not since the last call."""
+        records = self.reader.records - self._records
+        self._records = self.reader.records
+        settled = self.reader.settled
+        return Account(settled.name if settled else None, records, self._skipped())
+
+    def _skipped(self) -> dict[str, int]:
         total = dict(self.reader.skipped)
         for reason, count in self._framer.skipped.items():
             total[reason] = total.get(reason, 0) + count
@@ -76,6 +103,7 @@ class Pipeline:
                 name=self.name,
                 framing=framing,
                 reader=self.reader.save(),
+                is_live=self.is_live,
             )
         )
 
@@ -93,7 +121,9 @@ class Pipeline:
         pipeline.checkpoint = saved.checkpoint
         pipeline._framer = Framer(max_record_bytes, resume=saved.framing)
         pipeline.reader.restore(saved.reader)
+        pipeline.is_live = saved.is_live
         pipeline._counted = dict(pipeline.reader.skipped)
+        pipeline._records = pipeline.reader.records
         return pipeline
 
 
@@ -109,10 +139,22 @@ class Pipelines:
         self._by_file: dict[str, Pipeline] = {}
         self._changed: set[str] = set()
         self._gone: set[str] = set()
+        self._names: Counter[str] = Counter()
+        """How many files have borne a name."""
 
     def adopt(self, file_id: str, pipeline: Pipeline) -> None:
         """Take a restored pipeline."""
         self._by_file[file_id] = pipeline
+        self._names[pipeline.name] += 1
+
+    def named(self, name: str) -> tuple[Sequence[FileCheckpoint], bool]:
+        """Return the files that findings call so, and whether no other has ever been called so."""
+        found = [one.checkpoint for one in self._by_file.values() if one.name == name]
+        return [one for one in found if one is not None], self._names[name] < 2
+
+    def items(self) -> Sequence[tuple[str, Pipeline]]:
+        """Return every file id with its pipeline."""
+        return list(self._by_file.items())
 
     def checkpoints(self) -> list[FileCheckpoint]:
         """Return where to read on in each file."""
@@ -122,7 +164,8 @@ class Pipelines:
         """Return the pipeline of a piece's file."""
         pipeline = self._by_file.get(piece.file_id)
         if pipeline is None:
-            pipeline = self._by_file[piece.file_id] = self._make(piece.name)
+            pipeline = self._make(piece.name)
+            self.adopt(piece.file_id, pipeline)
         self._changed.add(piece.file_id)
         return pipeline
 

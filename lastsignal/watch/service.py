@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -20,17 +22,22 @@ from lastsignal.edges import notify
 from lastsignal.edges.config import Config
 from lastsignal.edges.http import serve
 from lastsignal.edges.metrics import Metrics
-from lastsignal.edges.store import Changes, Saved, Store
+from lastsignal.edges.sdnotify import Supervisor
+from lastsignal.edges.store import Store
 from lastsignal.edges.tailer import Piece, Tailer
 from lastsignal.watch import settings
 from lastsignal.watch.analysis import Analysis
 from lastsignal.watch.daemon import Daemon
+from lastsignal.watch.excerpts import Excerpts
+from lastsignal.watch.notify_telling import NotifyTeller
 from lastsignal.watch.pipeline import Pipeline, Pipelines
 from lastsignal.watch.rules import RuleKeeper
 from lastsignal.watch.standing import Standing
-from lastsignal.watch.telling import NotifyTeller, Teller
+from lastsignal.watch.telling import Teller
 
 STAND_INTERVAL = 1.0  # seconds between looks at how the parts stand
+HUNG = 60.0  # seconds without a turn of the loop: longer than any commit takes
+MAX_WAIT_FOR_ORDER = 10.0  # seconds, when a stop is wanted, for events that are held
 NOTIFY_GRACE = 5.0  # seconds to send what waits, when the daemon ends
 
 
@@ -60,6 +67,7 @@ async def watch(request: Request, log: Any) -> None:
     store = Store(config.state_dir, lambda text: log.error("store_set_aside", detail=text))
     try:
         metrics.storing.set_aside.add(1 if store.set_aside else 0)
+        teller.began()
         daemon = restored(request, rules, store, log)
         tailer = Tailer(
             settings.tailer_settings(config),
@@ -67,26 +75,42 @@ async def watch(request: Request, log: Any) -> None:
             on_trouble=teller.trouble,
         )
         targets = settings.targets(config)
-        notifier = make_notifier(targets, store, daemon, metrics, log)
+        excerpts = Excerpts(daemon.pipelines)
+        notifier = make_notifier(targets, daemon, excerpts, metrics, log)
         daemon.observer = teller
+        daemon.illustrate = excerpts.attach
         daemon.route = lambda notices: notify.route(notices, targets)
         daemon.wake = notifier.wake
-        await Service(request, daemon, tailer, notifier, teller).run(metrics)
+        supervisor = Supervisor(os.environ)
+        await Service(request, daemon, tailer, notifier, teller, supervisor).run(metrics)
+    except BaseExceptionGroup as group:
+        raise innermost(group) from None
     finally:
         store.close()
 
 
+def innermost(error: BaseException) -> BaseException:
+    """Return what went wrong, without the groups that tasks put around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def make_notifier(
-    targets: Sequence[notify.Target], store: Store, daemon: Daemon, metrics: Metrics, log: Any
+    targets: Sequence[notify.Target],
+    daemon: Daemon,
+    excerpts: Excerpts,
+    metrics: Metrics,
+    log: Any,
 ) -> notify.Notifier:
     """Return what tells the targets of incidents."""
 
     def standing() -> list[Incident]:
-        return daemon.analysis.book.standing(time.time())
+        return [excerpts.known(one) for one in daemon.analysis.book.standing(time.time())]
 
     kinds = {target.name: target.kind for target in targets}
     around = notify.Surroundings(observer=NotifyTeller(metrics, log, kinds))
-    return notify.Notifier(targets, store.outbox, standing, around)
+    return notify.Notifier(targets, daemon.store.outbox, standing, around)
 
 
 @dataclass(slots=True)
@@ -98,6 +122,7 @@ class Service:
     tailer: Tailer
     notifier: notify.Notifier
     teller: Teller
+    supervisor: Supervisor
 
     async def run(self, metrics: Metrics) -> None:
         """Run all parts until the pieces end; then send what waits."""
@@ -105,7 +130,7 @@ class Service:
         send, receive = anyio.create_memory_object_stream[Piece](config.limits.read_queue)
         section = config.rules
         keeper = RuleKeeper(
-            self.request.load_rules, self._use_rules, self.teller.reloaded, section.paths
+            self.request.load_rules, self._use_rules, self._tell_of_reload, section.paths
         )
         standing = Standing(self.daemon, self.tailer, keeper)
         async with anyio.create_task_group() as tasks:
@@ -116,13 +141,15 @@ class Service:
             tasks.start_soon(self.notifier.run)
             tasks.start_soon(self.tailer.run, send)
             tasks.start_soon(self._obey_signals, keeper, tasks.cancel_scope)
-            tasks.start_soon(self._stand, standing)
+            tasks.start_soon(self._stand)
+            tasks.start_soon(self.supervisor.show_life, self._moves)
             if section.reload_on_change:
                 tasks.start_soon(keeper.keep)
             if self.request.once:
-                tasks.start_soon(self.tailer.drain, config.limits.drain_timeout)
+                tasks.start_soon(self.tailer.drain, math.inf)
             standing.is_reading = True
             self.teller.log.info("watching", paths=[str(path) for path in config.inputs.paths])
+            self.supervisor.ready("reading")
             await self.daemon.run(receive)
             if self.request.once:
                 self.daemon.finish()
@@ -131,11 +158,19 @@ class Service:
             tasks.cancel_scope.cancel()
         self.teller.log.info("stopped")
 
+    def _moves(self) -> bool:
+        """Whether the loop goes round: a hung one must be started anew."""
+        return time.monotonic() - self.daemon.moved_at < HUNG
+
+    def _tell_of_reload(self, error: str | None) -> None:
+        self.teller.reloaded(error)
+        self.supervisor.ready("reading" if error is None else "the new rules are wrong")
+
     def _use_rules(self, rules: Sequence[Rule]) -> None:
         self.daemon.analysis.replace_rules(rules)
         self.teller.metrics.expect_rules(rules)
 
-    async def _stand(self, standing: Standing) -> None:
+    async def _stand(self) -> None:
         """Tell the metrics how the parts stand."""
         behind_since: float | None = None
         while True:
@@ -143,6 +178,7 @@ class Service:
             behind_since = (behind_since or now) if stats.behind_bytes else None
             lag = 0.0 if behind_since is None else now - behind_since
             self.teller.stand(stats, self.daemon.analysis, lag)
+            self.teller.store(self.daemon.store)
             await anyio.sleep(STAND_INTERVAL)
 
     async def _obey_signals(self, keeper: RuleKeeper, scope: anyio.CancelScope) -> None:
@@ -153,6 +189,7 @@ class Service:
             async with anyio.create_task_group() as tasks:
                 async for number in signals:
                     if number == signal.SIGHUP:
+                        self.supervisor.reloading()
                         tasks.start_soon(keeper.reload)
                         continue
                     ends += 1
@@ -160,7 +197,16 @@ class Service:
                         scope.cancel()
                         return
                     self.teller.log.info("draining", signal=signal.Signals(number).name)
-                    tasks.start_soon(self.tailer.drain, self.request.config.limits.drain_timeout)
+                    tasks.start_soon(self._drain)
+
+    async def _drain(self) -> None:
+        """Let go what is held for its order while there is still reading, then read to the end."""
+        limit = self.request.config.limits.drain_timeout
+        self.supervisor.stopping("reading to the end", seconds=limit + NOTIFY_GRACE + 5)
+        with anyio.move_on_after(min(MAX_WAIT_FOR_ORDER, limit / 2)):
+            while self.daemon.clocks.is_holding():
+                await anyio.sleep(0.05)
+        await self.tailer.drain(limit)
 
 
 def restored(request: Request, rules: Sequence[Rule], store: Store, log: Any) -> Daemon:
@@ -182,7 +228,7 @@ def restored(request: Request, rules: Sequence[Rule], store: Store, log: Any) ->
     except msgspec.MsgspecError as error:
         # written by a version that kept other things: better to read again than not to start
         log.error("state_unusable", detail=str(error), done="reading starts afresh")
-        forget_progress(store, saved, now)
+        store.forget_progress()
         pipelines, analysis = Pipelines(make), Analysis(rules, book, config.limits.max_traces)
     return Daemon(
         pipelines=pipelines,
@@ -190,8 +236,3 @@ def restored(request: Request, rules: Sequence[Rule], store: Store, log: Any) ->
         store=store,
         commit_interval=config.limits.commit_interval,
     )
-
-
-def forget_progress(store: Store, saved: Saved, now: float) -> None:
-    """Take out of the store what could not be used; incidents and the outbox stay."""
-    store.commit(Changes(files=dict.fromkeys(saved.files)), now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lastsignal.edges import config as configured
 from lastsignal.edges import notify
 from lastsignal.edges.http import HttpSettings
+from lastsignal.edges.logs import own_file
 from lastsignal.edges.tailer import TailerConfig
 
 
@@ -15,7 +16,7 @@ def tailer_settings(config: configured.Config) -> TailerConfig:
         patterns=tuple(inputs.paths),
         exclude=inputs.exclude,
         start=inputs.start,
-        own_paths=(str(config.state_dir),),
+        own_paths=(str(config.state_dir), *([own_log] if (own_log := own_file()) else [])),
         scan_interval=inputs.scan_interval,
         poll_interval=inputs.poll_interval,
         max_open_files=limits.max_open_files,

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
 
 from lastsignal.core.events import Event
 from lastsignal.core.incidents import Notice
-from lastsignal.edges import notify
+from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.metrics import Metrics, TailFigures
+from lastsignal.edges.store import Store, StoreError
 from lastsignal.edges.tailer import Piece, TailerStats, Trouble
 from lastsignal.watch.analysis import Analysis
 from lastsignal.watch.observer import Observer
+from lastsignal.watch.pipeline import Account
 
 SAMPLE_EVERY = 60.0  # seconds between log lines about the same reason for skipping
+GROUPS_EVERY = 5.0  # seconds between counts of what the rules keep
 
 Log = structlog.stdlib.BoundLogger
 
@@ -34,16 +39,31 @@ class Teller(Observer):
         self.log = log
         self._said: dict[tuple[str, str], float] = {}
         self._evicted = (0, 0)
+        self._next_groups = 0.0
 
-    def read(self, piece: Piece, events: Sequence[Event], skipped: Mapping[str, int]) -> None:
+    def read(self, piece: Piece, events: Sequence[Event], account: Account) -> None:
         """Count what a piece of a file gave."""
         reading = self.metrics.reading
         reading.bytes.add(len(piece.data))
         reading.lines.add(piece.data.count(b"\n"))
-        for reason, count in skipped.items():
+        for reason, count in account.skipped.items():
             reading.skipped.add(count, reason)
             self._sample(piece.name, reason, count)
+        self.released(events, account)
+
+    def released(self, events: Sequence[Event], account: Account) -> None:
+        """Count what a file gave that stands still."""
+        if account.records:
+            self.metrics.reading.records.add(account.records, account.format)
         self.metrics.events(events)
+
+    def judged(self, seconds: float, analysis: Analysis) -> None:
+        """Count the time that the rules took, and what they could not judge."""
+        self.metrics.judging.seconds.add(seconds)
+        if analysis.unevaluable:
+            for rule, count in analysis.unevaluable.items():
+                self.metrics.judging.unevaluable.add(count, rule)
+            analysis.unevaluable.clear()
 
     def committed(self, seconds: float, notices: Sequence[Notice]) -> None:
         """Count a commit, and say what people are told."""
@@ -74,6 +94,11 @@ class Teller(Observer):
         else:
             self.log.error("rules_not_reloaded", error=error, kept="the former rules")
 
+    def began(self) -> None:
+        """Note that rules and configuration are in force."""
+        self.metrics.reloading.done("config", True, time.time())
+        self.metrics.reloading.done("rules", True, time.time())
+
     def trouble(self, trouble: Trouble) -> None:
         """Count and say what went wrong with a file."""
         self.metrics.reading.troubles.add(1, trouble.kind.value)
@@ -98,6 +123,44 @@ class Teller(Observer):
         judging.evicted_traces.add(max(0, evicted[0] - self._evicted[0]))
         judging.evicted_groups.add(max(0, evicted[1] - self._evicted[1]))
         self._evicted = evicted
+        self._incidents(analysis)
+        self._groups(analysis)
+
+    def store(self, store: Store) -> None:
+        """Take how much the state takes on the disk, and the letters that were given up."""
+        with suppress(OSError, StoreError):
+            self.metrics.storing.bytes.set(store.size())
+            for target, count in store.outbox.dead_by_target().items():
+                self.metrics.notifying.dead_letters.set(count, target)
+
+    def _incidents(self, analysis: Analysis) -> None:
+        book, incidents = analysis.book, self.metrics.incidents
+        for one in analysis.opened:
+            self.metrics.finding(one.rule, one.severity, one.trace_id)
+        analysis.opened.clear()
+        for (transition, rule), count in book.transitions.items():
+            counter = incidents.resolved if transition == "resolved" else incidents.opened
+            counter.add(count, rule)
+        book.transitions.clear()
+        standing = Counter(one.severity for one in book.incidents.values() if one.state == "open")
+        for severity in SEVERITIES:
+            incidents.open.set(standing[severity], severity)
+
+    def _groups(self, analysis: Analysis) -> None:
+        """Count the groups of each rule, so seldom that it never takes more than 1 % of the time.
+
+        There may be hundreds of thousands of traces.
+        """
+        began = time.monotonic()
+        if began < self._next_groups:
+            return
+        counts: Counter[str] = Counter({rule.id: 0 for rule in analysis.engine.rules})
+        for trace in [analysis.engine.state.shared, *analysis.engine.traces.values()]:
+            for group in trace.groups.values():
+                counts[group.rule] += 1
+        self.metrics.judging.groups.replace({(rule,): n for rule, n in counts.items()})
+        ended = time.monotonic()
+        self._next_groups = ended + max(GROUPS_EVERY, 100 * (ended - began))
 
     def _sample(self, source: str, reason: str, count: int) -> None:
         self._say((reason, source), "skipped", source=source, reason=reason, count=count)
@@ -111,52 +174,6 @@ class Teller(Observer):
             self._said.clear()
         self._said[key] = now
         self.log.warning(event, **fields)
-
-
-class NotifyTeller(notify.Observer):
-    """Tells metrics and the log what becomes of notifications.
-
-    Args:
-        metrics: where things are counted.
-        log: where failures are written; never anywhere that the rules read.
-        kinds: kind of target by name.
-    """
-
-    def __init__(self, metrics: Metrics, log: Any, kinds: Mapping[str, str]) -> None:
-        self._notifying = metrics.notifying
-        self._log = log
-        self._kinds = kinds
-        self._notifying.expect(kinds)
-
-    def sent(self, target: str, seconds: float) -> None:
-        """Note that a message was delivered."""
-        self._count(target, "sent")
-        self._notifying.seconds.observe_all((seconds,), self._kinds[target])
-
-    def failed(self, target: str, error: str) -> None:
-        """Note that an attempt failed."""
-        self._count(target, "failed")
-        self._log.warning("notification_failed", target=target, error=error)
-
-    def retried(self, target: str, seconds: float) -> None:
-        """Note that a failed message will be tried again."""
-        self._count(target, "retried")
-
-    def suppressed(self, target: str, messages: int) -> None:
-        """Note that messages were folded into a digest."""
-        self._notifying.outcomes.add(messages, target, self._kinds[target], "suppressed")
-
-    def dead(self, target: str, error: str) -> None:
-        """Note that a message was given up."""
-        self._count(target, "dead")
-        self._log.error("notification_dead", target=target, error=error)
-
-    def queue(self, target: str, depth: int, oldest_at: float | None) -> None:
-        """Note how many messages wait."""
-        self._notifying.waiting(target, depth, oldest_at)
-
-    def _count(self, target: str, outcome: str) -> None:
-        self._notifying.outcomes.add(1, target, self._kinds[target], outcome)
 
 
 def _shown(trouble: Trouble) -> dict[str, str]:

@@ -82,7 +82,7 @@ class Reader:
         """Held from before the source showed a time: they take the first one, if any comes."""
         self._awaits_time = True
 
-    def read(self, records: Iterable[Record]) -> list[Event]:  # noqa: C901  # calls would cost
+    def read(self, records: Iterable[Record]) -> list[Event]:  # calls would cost
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
         source, clock, seen, decode = self.source, self.clock, 0, self._recognition.decode
@@ -181,6 +181,11 @@ class Reader:
     def disorder_seconds(self) -> float:
         """How long events are held for their order."""
         return self._disorder
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether events are held for their order."""
+        return bool(self._held or self._untimed)
 
     @property
     def settled(self) -> Dialect | None:

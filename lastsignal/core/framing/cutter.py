@@ -84,6 +84,15 @@ class Cutter:
                 value.end_line(self._line)
             self._tear(value)
 
+    def take_whole_tail(self) -> None:
+        """Use the line that waits for its end if it is one whole object: nothing can belong to it.
+
+        What still comes of the line counts as its rest, so that offsets and lines go on.
+        """
+        tail = self._tail
+        if tail and not self._overlong and tail[0] == BRACE and is_json(bytes(tail)):
+            self._emit(self._drain_tail().rstrip(), self._tail_offset, self._line)
+
     def cut(self, data: bytes) -> None:
         """Use a slice: the common record, one line with one object, costs no call."""
         pieces = data.split(b"\n")

@@ -66,6 +66,14 @@ class Framer:
         """Return the records that these bytes complete."""
         return self._feed(chunk if self._head is None else self._begin(chunk))
 
+    def take_whole_line(self) -> list[Record]:
+        """Return the object on the last line that lacks only its newline: the source stands still.
+
+        It does not come again when the newline does.
+        """
+        self._cutter.take_whole_tail()
+        return self._drain()
+
     def finish(self) -> list[Record]:
         """Return the records that the end of the source completes; count what it leaves torn."""
         records = self._feed(self._begin(b"", ended=True)) if self._head else []

@@ -120,6 +120,20 @@ class Store:
             silences=_decode_all(query("SELECT body FROM silences ORDER BY id"), Silence),
         )
 
+    def size(self) -> int:
+        """Return the bytes that the state takes on the disk."""
+        return self._database.size()
+
+    def forget_progress(self) -> None:
+        """Forget offsets and the state of rules; incidents and the outbox stay.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with self._database.transaction() as db:
+            for table in ("files", "traces", "meta"):
+                db.execute(f"DELETE FROM {table}")
+
     def requests(self) -> list[tuple[int, Request]]:
         """Return what people have asked for meanwhile, oldest first."""
         rows = self._database.query("SELECT id, body FROM requests ORDER BY id")

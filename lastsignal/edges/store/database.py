@@ -17,7 +17,8 @@ SCHEMA_VERSION = 1
 BUSY_TIMEOUT = 5.0  # seconds: `lastsignal incidents` reads while the daemon runs
 FILE_NAME = "state.sqlite3"
 
-_SCHEMA = """
+_SCHEMA = f"""
+BEGIN;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (id TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE traces (id TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
@@ -35,7 +36,11 @@ CREATE TABLE outbox (
 );
 CREATE TABLE requests (id INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
 CREATE INDEX outbox_by_target ON outbox (target, state, id);
+PRAGMA user_version = {SCHEMA_VERSION};
+COMMIT;
 """
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _MIGRATIONS: dict[int, str] = {}
 """SQL that leads from a version to the next one."""
@@ -77,6 +82,11 @@ class Database:
         self._db.close()
         self._lock.close()
 
+    def size(self) -> int:
+        """Return the bytes that it takes on the disk."""
+        paths = (self.path, self.path.with_name(f"{FILE_NAME}-wal"))
+        return sum(path.stat().st_size for path in paths if path.exists())
+
     def query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return the rows of a SELECT.
 
@@ -105,25 +115,32 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         try:
             return self._connect()
-        except (sqlite3.DatabaseError, _UnusableError) as error:
+        except _UnusableError as error:
+            self._set_aside(str(error))
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF not in _DAMAGE:  # a full disk spoils no state
+                raise self._no_state(error) from error
             self._set_aside(str(error))
         try:
             return self._connect()
         except (sqlite3.Error, _UnusableError) as error:
-            raise StoreError(f"{self.path}: no state can be kept here: {error}") from error
+            raise self._no_state(error) from error
+
+    def _no_state(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self.path}: no state can be kept here: {error}; make room on the disk and the"
+            " directory writable, or give another with --state-dir"
+        )
 
     def _connect(self) -> sqlite3.Connection:
-        new = not self.path.exists() or self.path.stat().st_size == 0
         # check_same_thread: the event loop writes, workers of notifications read and mark
         db = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT, check_same_thread=False)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA foreign_keys = ON")
-            if new:
-                with db:
-                    db.executescript(_SCHEMA)
-                    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                db.executescript(_SCHEMA)  # all of it or nothing, whenever the process is killed
                 self.path.chmod(0o600)
             else:
                 _check(db)

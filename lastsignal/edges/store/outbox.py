@@ -60,6 +60,11 @@ class Outbox:
         rows = self._database.query(f"{_SELECT_ROW} WHERE o.state = 'dead' ORDER BY o.id", ())
         return [OutboxRow(*one) for one in rows]
 
+    def dead_by_target(self) -> dict[str, int]:
+        """Return how many letters are dead, by target."""
+        query = "SELECT target, count(*) FROM outbox WHERE state = 'dead' GROUP BY target"
+        return dict(self._database.query(query))
+
     def sent(self, row_id: int) -> None:
         """Take a delivered notice out of the outbox."""
         self._change(("DELETE FROM outbox WHERE id = ?", (row_id,)), _DROP_NOTICES)

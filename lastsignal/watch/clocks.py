@@ -1,0 +1,80 @@
+"""Files that stand at their end: their clocks go on with the world's.
+
+A file that was not being written when it was read has no clock: an old one, and a fresh copy of an
+old one. What it leaves open was left so long ago, and is no news.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lastsignal.edges.tailer import Piece, State
+from lastsignal.watch.pipeline import Pipeline
+
+HOLD_AT_END = 2.0  # seconds, besides a dialect's own disorder, before held events are let go
+LIVE = 3600.0  # seconds since the last write, within which a file is taken to be live
+ZONES = 16 * 3600.0  # seconds that times without a zone may be off
+
+
+@dataclass(slots=True)
+class Standing:
+    """A file that stands at its end."""
+
+    file_id: str
+    pipeline: Pipeline
+    since: float
+    """Monotonic: a wall clock that is set means nothing."""
+    age: float
+    """Seconds that it had been standing when that was seen: more than none after a restart."""
+    is_released: bool = False
+
+    @property
+    def now(self) -> float:
+        """Return its clock: the highest time in it, and what has passed since."""
+        reader = self.pipeline.reader
+        return (reader.clock or reader.ingest_time) + self.age + time.monotonic() - self.since
+
+
+class Clocks:
+    """All files that stand at their end.
+
+    Args:
+        wall: the wall clock.
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        self._wall = wall
+        self._standing: dict[str, Standing] = {}
+
+    def note(self, piece: Piece, pipeline: Pipeline) -> None:
+        """Take what a piece says of where its file stands."""
+        if piece.state is not State.AT_END:
+            self._standing.pop(piece.file_id, None)
+            return
+        modified, now = piece.checkpoint.modified_ns / 1e9, self._wall()
+        age = max(0.0, now - modified)
+        clock = pipeline.reader.clock
+        if age < LIVE and (not clock or abs(modified - clock) < ZONES):
+            pipeline.is_live = True
+        self._standing[piece.file_id] = Standing(piece.file_id, pipeline, time.monotonic(), age)
+
+    def due(self) -> Iterator[Standing]:
+        """Yield, once each, the files that have stood so long that nothing held must wait."""
+        now = time.monotonic()
+        for one in self._standing.values():
+            patience = HOLD_AT_END + one.pipeline.reader.disorder_seconds
+            if not one.is_released and now - one.since >= patience:
+                one.is_released = True
+                yield one
+
+    def live(self) -> Iterator[Standing]:
+        """Yield the files whose clocks go on."""
+        return (one for one in self._standing.values() if one.pipeline.is_live)
+
+    def is_holding(self) -> bool:
+        """Whether a file that stands at its end is yet to be let go of what it holds."""
+        return any(
+            not one.is_released and one.pipeline.is_holding for one in self._standing.values()
+        )
