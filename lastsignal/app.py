@@ -5,23 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from msgspec.structs import replace
 
 import lastsignal
 from lastsignal.core.aliases.contract import Dialect
+from lastsignal.core.aliases.explaining import Explainer, Explanation
+from lastsignal.core.aliases.no_events import HEAD_BYTES, advise
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
 from lastsignal.core.findings import Finding
-from lastsignal.core.framing import Framer
+from lastsignal.core.framing import Framer, Record, Skip
 from lastsignal.core.report import InputSummary, Report
 from lastsignal.core.rules import Rule
 from lastsignal.edges.inputs import Place, Source, read_excerpts
+from lastsignal.errors import InputError
 
 Progress = Callable[[str, int], None]
 """progress(name of the source, bytes read of it since the last call)."""
@@ -77,7 +80,24 @@ def read_events(
         reader.skip(reason, count)
 
 
-def in_order_of_time(sources: Sequence[Source]) -> list[Source]:
+def explain_records(source: Source, explainer: Explainer) -> Iterator[Explanation | Skip]:
+    """Yield what becomes of each record of a source, and what is no record, in their order."""
+    framer = Framer()
+
+    def explained(records: Iterable[Record]) -> list[Explanation | Skip]:
+        found = [explainer.explain(record) for record in records]
+        return sorted([*found, *framer.drain_samples()], key=lambda one: (one.line, one.offset))
+
+    for chunk in source.chunks():
+        yield from explained(framer.feed(chunk))
+    yield from explained(framer.finish())
+    for reason, count in [*framer.skipped.items(), *source.skipped.items()]:
+        explainer.reader.skip(reason, count)
+
+
+def in_order_of_time(
+    sources: Sequence[Source], ladder: tuple[Dialect, ...] = LADDER
+) -> list[Source]:
     """Return the sources in the order in which their events begin, so that a trace that goes on
     in a rotated file is read as one. What shows no time keeps its place.
     """
@@ -85,14 +105,14 @@ def in_order_of_time(sources: Sequence[Source]) -> list[Source]:
         return list(sources)
     starts, latest = [], 0.0
     for source in sources:
-        latest = _first_time(source) or latest
+        latest = _first_time(source, ladder) or latest
         starts.append(latest)
     return [source for _, source in sorted(zip(starts, sources, strict=True), key=itemgetter(0))]
 
 
-def _first_time(source: Source) -> float | None:
+def _first_time(source: Source, ladder: tuple[Dialect, ...]) -> float | None:
     """Return the time of the earliest event of a source's first chunk."""
-    reader = Reader(source.name, LADDER, ingest_time=0.0)
+    reader = Reader(source.name, ladder, ingest_time=0.0)
     framer = Framer()
     for chunk in source.chunks():
         events = [*reader.read(framer.feed(chunk)), *reader.finish()]
@@ -141,11 +161,19 @@ def diagnoses(engine: Engine) -> list[Diagnosis]:
 
 
 def summary_of(source: Source, reader: Reader) -> InputSummary:
-    """Return what became of a source's bytes."""
+    """Return what became of a source's bytes, and what to do if it was nothing."""
     return InputSummary(
         source=source.name,
         format=list(reader.formats),
         records=reader.records,
         events=reader.events,
         skipped=dict(sorted(reader.skipped.items())),
+        advice=None if reader.events else advise(reader, _head_of(source)),
     )
+
+
+def _head_of(source: Source) -> bytes:
+    try:
+        return source.read_at([(0, HEAD_BYTES)])[0]
+    except InputError:  # it has told already why it cannot be read
+        return b""

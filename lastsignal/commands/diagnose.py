@@ -11,6 +11,8 @@ import click
 
 from lastsignal.app import diagnose as run_diagnosis
 from lastsignal.app import in_order_of_time, with_excerpts
+from lastsignal.commands.aliases import aliases_option, ladder_from
+from lastsignal.commands.normalize import no_event_message
 from lastsignal.core.report import Report
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.inputs import Source, open_sources
@@ -52,14 +54,16 @@ from lastsignal.errors import InputError
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the report to this file instead of standard output.",
 )
+@aliases_option
 @click.option("--no-progress", is_flag=True, help="Never draw the progress bar.")
-def diagnose(
+def diagnose(  # noqa: PLR0913  # an option each
     paths: tuple[str, ...],
     format_name: str,
     fail_on: str,
     rule_paths: tuple[Path, ...],
     no_builtin_rules: bool,
     output: Path | None,
+    alias_path: Path | None,
     no_progress: bool,
 ) -> int:
     """Say why runs failed: the cause, the lines that show it, and what to do.
@@ -75,9 +79,10 @@ def diagnose(
       lastsignal diagnose runs/ --format sarif --output findings.sarif
     """
     rules = load_rules(rule_paths, builtin=not no_builtin_rules)
-    sources = in_order_of_time(open_sources(paths))
+    ladder = ladder_from(alias_path)
+    sources = in_order_of_time(open_sources(paths), ladder)
     with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
-        report = run_diagnosis(sources, rules, progress=progress.advance)
+        report = run_diagnosis(sources, rules, ladder=ladder, progress=progress.advance)
     report = with_excerpts(report, sources)
     options = Options(
         color=output is None and wants_color(os.environ, sys.stdout.isatty()),
@@ -110,8 +115,7 @@ def _write(text: str, output: Path | None) -> None:
 def _exit_code(report: Report, fail_on: str) -> int:
     if not report.events():
         # not clean: nothing was seen. CI must not pass on an empty or a foreign file.
-        click.echo("lastsignal: no event could be read from the input", err=True)
-        return InputError.exit_code
+        raise InputError(no_event_message(report.inputs))
     worst = report.worst()
     if worst is None or fail_on == "never":
         return 0

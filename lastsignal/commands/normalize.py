@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 import msgspec
 
-from lastsignal.app import read_events
+from lastsignal.app import explain_records, read_events, summary_of
+from lastsignal.commands.aliases import aliases_option, ladder_from
+from lastsignal.commands.explanations import explanation_lines
+from lastsignal.core.aliases.contract import Dialect
+from lastsignal.core.aliases.explaining import Explainer
 from lastsignal.core.aliases.reader import Reader
-from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import as_plain
-from lastsignal.edges.inputs import open_sources
+from lastsignal.core.report import InputSummary
+from lastsignal.edges.inputs import Source, open_sources
 from lastsignal.errors import InputError
 
 _encode = msgspec.json.Encoder().encode
@@ -20,28 +25,66 @@ _encode = msgspec.json.Encoder().encode
 @click.command()
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--quiet", "-q", is_flag=True, help="Do not tell on stderr what was skipped.")
-def normalize(paths: tuple[str, ...], quiet: bool) -> int:
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Say of each record which dialect took it, which of its fields counted, and why it was "
+    "dropped.",
+)
+@aliases_option
+def normalize(paths: tuple[str, ...], quiet: bool, explain: bool, alias_path: Path | None) -> int:
     """Print the events that records became, one JSON object a line, in the native schema.
 
     PATHS are files, folders, globs, or - for standard input. What gave no event is counted by
     reason on stderr.
+
+    \b
+    Examples:
+      lastsignal normalize trace.jsonl
+      lastsignal normalize trace.jsonl --explain
+      lastsignal normalize my.log --aliases lastsignal.toml --explain
     """
-    total = 0
+    ladder = ladder_from(alias_path)
+    summaries = []
     for source in open_sources(paths):
-        reader = Reader(source.name, LADDER, ingest_time=0.0)
-        for events in read_events(source, reader):
-            for event in events:
-                sys.stdout.buffer.write(_encode(as_plain(event)) + b"\n")
-        total += reader.events
+        reader = _explain(source, ladder) if explain else _print_events(source, ladder)
+        summaries.append(summary_of(source, reader))
         if not quiet:
-            formats = "+".join(reader.formats) or "no known format"
-            skipped = ", ".join(f"{count} {why}" for why, count in sorted(reader.skipped.items()))
-            click.echo(
-                f"{source.name}: {formats}, {reader.records} records, {reader.events} events"
-                + (f"; skipped: {skipped}" if skipped else ""),
-                err=True,
-            )
-    sys.stdout.buffer.flush()
-    if not total:
-        raise InputError("no event could be read from the input; see above what was skipped")
+            click.echo(_told(summaries[-1], reader), err=True)
+    sys.stdout.flush()
+    if not any(one.events for one in summaries):
+        raise InputError(no_event_message(summaries))
     return 0
+
+
+def no_event_message(inputs: list[InputSummary]) -> str:
+    """Return why nothing could be read, and what to do about it."""
+    told = [f"{one.source}: {one.advice}" for one in inputs if one.advice][:5]
+    return "\n".join(["no event could be read from the input", *(f"  {line}" for line in told)])
+
+
+def _print_events(source: Source, ladder: tuple[Dialect, ...]) -> Reader:
+    reader = Reader(source.name, ladder, ingest_time=0.0)
+    for events in read_events(source, reader):
+        for event in events:
+            sys.stdout.buffer.write(_encode(as_plain(event)) + b"\n")
+    sys.stdout.buffer.flush()
+    return reader
+
+
+def _explain(source: Source, ladder: tuple[Dialect, ...]) -> Reader:
+    explainer = Explainer(source.name, ladder)
+    for line in explanation_lines(explain_records(source, explainer)):
+        click.echo(line)
+    return explainer.reader
+
+
+def _told(summary: InputSummary, reader: Reader) -> str:
+    formats = "+".join(summary.format) or "no known format"
+    skipped = ", ".join(f"{count} {why}" for why, count in summary.skipped.items())
+    text = f"{summary.source}: {formats}, {summary.records} records, {summary.events} events"
+    if skipped:
+        text += f"; skipped: {skipped}"
+    for fault in reader.faults[:3]:
+        text += f"\n  a fault of the dialect {fault.dialect} ({fault.error}); please report it"
+    return text
