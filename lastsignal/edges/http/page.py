@@ -21,6 +21,8 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; }
+th { white-space: nowrap; }
+table.facts { width: auto; }
 tr { border-bottom: 1px solid #8884; }
 td { overflow-wrap: anywhere; }
 .critical { color: #b00020; font-weight: 600; }
@@ -61,7 +63,7 @@ def render_page(status: Status, now: float) -> str:
         element("h2", "Open incidents"),
         _incidents(found, now),
         element("h2", "Status"),
-        element("table", [_pair(name, value) for name, value in status.facts().items()]),
+        element("table", [_pair(*fact) for fact in status.facts().items()], class_="facts"),
         _links(),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"

@@ -182,7 +182,10 @@ async def test_who_is_idle_after_an_answer_is_cut_off(server: Running) -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-async def test_who_takes_no_answer_is_cut_off(server: Running) -> None:
+async def test_who_takes_no_answer_is_cut_off(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "ANSWER_SECONDS", 2.0)  # to make the answer, and to take it
     Gauge("big", "x" * 30_000_000, registry=server.registry)
     async with connection(server) as stream:
         await stream.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
