@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from lastsignal.core.conditions import Condition, part_by_operation, possible, specialise
@@ -23,6 +24,8 @@ Step = Callable[[Event, TraceState], None]
 
 SEPARATOR = "\x1f"
 MAX_OPERATIONS = 4096
+LATE_SECONDS = 5.0
+"""How much earlier than its trace's latest event one may be: clocks of machines differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,8 @@ def _tap_lines(
     guards += [] if condition == "True" else [condition]
     guards += [] if operation is None else [compiler.operation_guard(operation)]
     guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
+    if tap.in_time:
+        guards.insert(0, f"e.timestamp >= t.last_at - {LATE_SECONDS}")
     total = ""
     if tap.total is not None:
         total = " + ".join(f"t.{name}" for name in tap.total[0])
@@ -296,8 +301,14 @@ def _values_reader(names: list[str]) -> Callable[[Event], list[Any]]:
 
 
 def _facts_reader(names: list[str]) -> Callable[[Event], dict[str, Any]]:
+    plain = [name for name in names if not name.startswith("metadata.")]
+    if len(plain) < 2 or plain != names:
+        return lambda event: {
+            name: value for name in names if (value := _read(event, name)) is not None
+        }
+    read = attrgetter(*plain)
     return lambda event: {
-        name: value for name in names if (value := _read(event, name)) is not None
+        name: value for name, value in zip(plain, read(event), strict=True) if value is not None
     }
 
 

@@ -101,3 +101,14 @@ def test_negated_steps_at_the_edge_and_single_steps_are_refused(
 ) -> None:
     assert problems(steps(DONE, FAIL, RETRY)) == ["window.steps: a negated step at the edge"]
     assert problems(steps(FAIL)) == ["window.steps: 1 step(s) to be seen"]
+
+
+def test_a_first_step_that_comes_long_after_later_events_begins_nothing(bench: Make) -> None:
+    """What would have broken the sequence, or stood between its steps, has passed already."""
+    work = bench(steps(FAIL, CRASH), where={}).done(60).fail(20).see(61, "process_error", "failed")
+    assert work.found() == []
+
+
+def test_clocks_that_differ_by_seconds_lose_no_first_step(bench: Make) -> None:
+    work = bench(steps(FAIL, CRASH), where={}).done(60).fail(57).see(61, "process_error", "failed")
+    assert work.found() == [(61.0, 1, False, [2, 3])]

@@ -35,6 +35,8 @@ class Tap:
     """Fields without which the answer would be QUIET anyway."""
     total: tuple[tuple[str, ...], float] | None = None
     """Totals of the trace whose sum must have reached an amount; the group's value is that sum."""
+    in_time: bool = False
+    """Whether an event that comes long after later ones of its trace is passed over."""
     every_group: bool = False
     """Whether it speaks to all groups of the rule in the trace, whatever group the event is of."""
 

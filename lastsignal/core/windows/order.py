@@ -55,6 +55,8 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
                     condition,
                     self._answer(index, wanted, mark),
                     creates=not step.absent and (index == wanted[0] or not self.ordered),
+                    # a span that is written at its end: what came between has passed already
+                    in_time=self.ordered and index == wanted[0],
                 )
             )
         return taps

@@ -331,3 +331,21 @@ def test_older_versions_without_ids_pair_by_kind_and_name(read: Read) -> None:
     assert [event.trace_id for event in events] == ["trace.jsonl"] * 6 + ["trace.jsonl#2"] * 6
     for run in (events[:6], events[6:]):
         assert [event.call_id for event in run[:3]] == [event.call_id for event in run[:2:-1]]
+
+
+def test_an_agent_whose_model_tells_its_own_failures_fails_by_itself(read: Read) -> None:
+    bus = Bus()
+    model = {"call_id": "llm-1", "model": "model-x"}
+    events, _ = read(
+        *bus.started(),
+        bus.emit("llm_call_started", "m1", "agent", **model),
+        bus.emit("llm_call_completed", "m2", "agent", "m1", **model),
+        bus.emit(
+            "agent_execution_error", "a2", "task", "agent", agent={"role": "Scout"}, error="no rows"
+        ),
+    )
+
+    assert [(e.event_type, e.status) for e in events][-2:] == [
+        ("process_error", "failed"),
+        ("agent_end", "failed"),
+    ]

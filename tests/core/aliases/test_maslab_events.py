@@ -313,3 +313,18 @@ def test_the_state_survives_a_restart_between_start_and_end() -> None:
     ended = second.decode(json.dumps(line("llm_call_end", 1)).encode())
     assert isinstance(ended, list)
     assert (ended[0].operation, ended[0].call_id) == ("vendor/m", "llm_call/planner/#1")
+
+
+def test_runs_that_stand_interleaved_in_one_file_know_nothing_of_one_another() -> None:
+    one, two = {"run_id": "aaaa0001"}, {"run_id": "bbbb0002"}
+    events, _ = read(
+        line("execution_start", 0, **one, call_id="r1"),
+        line("llm_call_start", 1, **one, call_id="m1", parent_call_id="r1", model="x"),
+        line("execution_start", 2, "clerk", **two, call_id="r2"),
+        line("llm_call_end", 3, **one, call_id="m1", status="error", error={"message": "gone"}),
+        line("execution_end", 4, "clerk", **two, call_id="r2", status="error", error="lost"),
+    )
+
+    start = next(event for event in events if event.call_id == "r2")
+    assert (start.event_type, start.parent_id) == ("agent_start", None)
+    assert [e.error_message for e in events if e.event_type == "process_error"] == ["lost"]

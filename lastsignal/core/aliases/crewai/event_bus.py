@@ -74,6 +74,7 @@ class EventBusDecoder:
 
     def _start(self, line: Record, what: str) -> Decoded:
         scope = self.state.open(line, what, self._source)
+        self.state.models_speak |= what == "model"
         if what == "tool" and scope.is_nested_tool:
             return Drop("nested_call")
         if what not in _RUNS or (what == "flow" and scope.parents):
@@ -152,9 +153,8 @@ class EventBusDecoder:
         if what == "task" or (inside_agent and what not in ("agent", "flow")):
             return []  # told by what encloses it
         failure = self._event(line, scope, "process_error")
-        if inside_agent:
-            # Tools have events of their own, so an agent that fails by itself failed in its model,
-            # whose class emits no events.
+        if inside_agent and not self.state.models_speak:
+            # Tools have events of their own, so an agent that fails by itself failed in its model.
             failure.event_type = "model_call"
             name = scope.operation if what == "agent" else self.state.agent_around(scope)
             failure.operation = failure.agent = name

@@ -47,6 +47,8 @@ class ScopeState(msgspec.Struct):
     outcomes: dict[str, list[str]] = {}
     """Agent and task → the errors of the executions that failed so far."""
     told: ToldFailures = msgspec.field(default_factory=ToldFailures)
+    models_speak: bool = False
+    """Whether the model's class emits events of its own: then its failures are among them."""
 
     def open(self, line: Record, what: str, source: str) -> Scope:
         """Return the scope that a start opens."""

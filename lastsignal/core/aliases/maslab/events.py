@@ -82,6 +82,7 @@ class ObsEventDecoder:
         kind = line.kind
         if not isinstance(kind, str) or line.agent_id is None:
             raise NotThisDialect
+        self.state.trace_id = id_of(line.run_id) or id_of(line.session_id) or self.state.trace_id
         base, moment = parts_of(kind)
         if kind in self._singles:
             event = self._singles[kind](line, self._maker(line))
@@ -109,6 +110,7 @@ class ObsEventDecoder:
             parent = parent or self.state.delegating_call(agent or "") or self.state.run_of(None)
             run_id = run_id or self.state.begin_unnamed(f"{base}/{agent}")
             replace(self.state.open_agents, run_id, agent or "")
+            replace(self.state.begun_in, run_id, self.state.trace_id)
             if parent:
                 replace(self.state.parents, run_id, parent)
             make = self._maker(line)
@@ -123,6 +125,7 @@ class ObsEventDecoder:
             ]
         run_id = run_id or self.state.end_unnamed(f"{base}/{agent}")
         self.state.open_agents.pop(run_id or "", None)
+        self.state.begun_in.pop(run_id or "", None)
         parent = self.state.parents.get(run_id or "") or parent or self.state.run_of(None)
         return self._agent_end(line, run_id, parent)
 
@@ -258,8 +261,7 @@ class ObsEventDecoder:
 
     def _is_new(self, line: ObsEvent, base: str, moment: str) -> bool:
         """Is this a call's first start or end? Run ids of agents may come back in the next run."""
-        run = id_of(line.run_id) or id_of(line.session_id) or self.state.trace_id
-        scope = "" if base == "mas_call" else run
+        scope = "" if base == "mas_call" else self.state.trace_id
         return self.state.is_new(f"{scope}/{base}_{moment}", id_of(line.call_id))
 
     def _parent(self, line: ObsEvent, call_id: str | None) -> str | None:
@@ -275,9 +277,6 @@ class ObsEventDecoder:
             self.state.trace_id = f"{self._source}#{self.state.runs}" if self.state.runs > 1 else ""
 
     def _maker(self, line: ObsEvent) -> Callable[..., Event]:
-        trace_id = id_of(line.run_id) or id_of(line.session_id)
-        if trace_id:
-            self.state.trace_id = trace_id
         moment = parse_timestamp(line.timestamp)
         return partial(
             Event,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.fields import text_of
-from lastsignal.core.aliases.session_runs import remember
+from lastsignal.core.aliases.session_runs import remember, replace
 
 ABSENT = msgspec.Raw(b"")
 _MAX_WAITING = 1000
@@ -92,11 +92,24 @@ class RunState(msgspec.Struct):
     """Starts and ends already told: the same call is seen by several agents."""
     waiting: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """Ids made up for calls without one, until their end comes; first started, first ended."""
-    leaf_failed: bool = False
-    """A call failed and none has succeeded since: an agent's error repeats that failure."""
-
+    begun_in: dict[str, str] = msgspec.field(default_factory=dict)
+    """Run id of an agent → the trace: runs may stand interleaved in one file."""
+    leaves_failed: dict[str, bool] = msgspec.field(default_factory=dict)
+    """Traces in which a call failed and none has succeeded since."""
     failed_below: dict[str, bool] = msgspec.field(default_factory=dict)
     """Calls in which an agent failed: their own error only passes that on."""
+
+    @property
+    def leaf_failed(self) -> bool:
+        """A call failed and none has succeeded since: an agent's error repeats that failure."""
+        return self.leaves_failed.get(self.trace_id, False)
+
+    @leaf_failed.setter
+    def leaf_failed(self, has_failed: bool) -> None:
+        if has_failed:
+            replace(self.leaves_failed, self.trace_id, True)
+        else:
+            self.leaves_failed.pop(self.trace_id, None)
 
     def is_new(self, moment: str, call_id: str | None) -> bool:
         """Is this the first record of a call's start or end?"""
@@ -130,9 +143,11 @@ class RunState(msgspec.Struct):
         return made_up
 
     def run_of(self, agent: str | None) -> str | None:
-        """Return the open run of an agent, else the latest open one."""
+        """Return the trace's open run of an agent, else its latest open one."""
         latest = None
         for run_id, name in self.open_agents.items():
+            if self.begun_in.get(run_id) != self.trace_id:
+                continue
             latest = run_id
             if name == agent:
                 return run_id
