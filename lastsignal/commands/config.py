@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from lastsignal.edges.config import ConfigError, check_rules, load_config, reference
+from lastsignal.commands.aliases import ladder_of
+from lastsignal.edges.config import Aliases, ConfigError, check_rules, load_config, reference
 from lastsignal.edges.config import show as show_toml
 from lastsignal.edges.rulefiles import load_rules
+from lastsignal.errors import Problem
 
 config_option = click.option(
     "--config",
@@ -34,14 +36,23 @@ def check(path: Path | None) -> int:
         click.echo(str(warning), err=True)
     section = loaded.config.rules
     rules = load_rules(section.paths, builtin=section.builtin)
-    problems = check_rules(loaded, rules)
+    problems = check_rules(loaded, rules) + alias_problems(loaded.config.aliases)
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(sorted(problems))
     load_rules(section.paths, builtin=section.builtin, params=section.params)
     running = [rule for rule in rules if rule.id not in section.disabled]
     name = loaded.path or "no configuration file: the defaults"
     click.echo(f"{name}: all right, {len(running)} rules, {len(loaded.config.targets)} targets")
     return 0
+
+
+def alias_problems(section: Aliases) -> list[Problem]:
+    """Return what is wrong in `[aliases]`."""
+    try:
+        ladder_of(section)
+    except ConfigError as error:
+        return error.problems
+    return []
 
 
 @config.command()

@@ -193,14 +193,17 @@ class Limits(_Section, frozen=True):
 
 
 class Aliases(_Section, frozen=True):
-    """Names that traces of yours use; see docs/formats.md."""
+    """Names that traces of yours use, beside those that are known."""
 
     fields: RawTable = RawTable()
-    """Your name of a field = the field, e.g. `tool_id = "operation"`."""
+    """Your name of a field = the field, e.g. `tool_id = "operation"`; or the field = your names,
+    e.g. `operation = ["tool_id", "call.tool"]`. `lastsignal normalize --aliases FILE` shows what
+    comes of it."""
     events: RawTable = RawTable()
-    """Your word for an event = its type, e.g. `llm_done = "model_call"`."""
+    """Your word for what happened = the type of event, e.g. `llm_done = "model_call"`, or
+    `{ event_type = "model_call", status = "completed" }`."""
     dialects: tuple[RawTable, ...] = ()
-    """Layouts of flat records of yours."""
+    """Layouts of flat records of yours: how they are told apart, and what is where."""
 
 
 class Config(_Section, frozen=True):

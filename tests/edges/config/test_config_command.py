@@ -97,3 +97,23 @@ def test_show_prints_toml_and_no_secret(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_reference_is_printed_as_the_docs_have_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "reference"]) == 0
     assert capsys.readouterr().out == reference()
+
+
+def test_check_knows_what_aliases_may_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = '[rules]\ndisabled = ["no_such"]\n[aliases.fields]\ntool_id = "operatoin"\n'
+    path = write(tmp_path, text)
+
+    assert run(["config", "check", "-c", path]) == 3
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"lastsignal: {path}:2: there is no rule `no_such`")
+    assert second.startswith(f"{path}:4: ")
+    assert "`operation`" in second
+
+
+def test_check_finds_nothing_wrong_with_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[3] / "deploy" / "lastsignal.toml"
+
+    assert run(["config", "check", "-c", str(example)]) == 0
+    assert capsys.readouterr().err == ""

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lastsignal.commands.aliases import ladder_of
+from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.durations import parse_duration
 from lastsignal.edges.config import Config, load_config, reference, show
 from lastsignal.edges.config.environment import variables
@@ -122,6 +124,7 @@ def test_what_the_example_leaves_out_is_right_too_and_names_every_key(everything
     example = EXAMPLE.read_text(encoding="utf-8")
 
     assert loaded.warnings == []
+    assert len(ladder_of(loaded.config.aliases)) >= len(LADDER)
     for _, place, _ in variables():
         assert re.search(rf"^#?{place[-1]} = ", example, re.M), f"{place} is not in the example"
 
