@@ -67,6 +67,12 @@ def _check_targets(config: Config, decoding: Decoding) -> None:
                 f"give each its own; the first is targets[{first[target.name]}]",
             )
         first.setdefault(target.name, index)
+        if config.alertmanager.urls and re.fullmatch(r"alertmanager(-\d+)?", target.name):
+            decoding.complain(
+                ("targets", index, "name"),
+                f"`{target.name}` is what [alertmanager] is called itself",
+                "give the target another name",
+            )
 
 
 def _check_webhooks(config: Config, decoding: Decoding) -> None:
