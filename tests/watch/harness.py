@@ -1,4 +1,4 @@
-"""The real process under ill treatment: written to, rotated, killed, and compared with `diagnose`."""
+"""The real process under ill treatment: written to, rotated, killed, held against `diagnose`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ class Writer:
 
 def start_watch(folder: Path, state: Path, *options: str) -> subprocess.Popen[bytes]:
     """Start the daemon."""
+    config = state.with_suffix(".toml")
+    config.write_text("[http]\nenabled = false\n")
     command = [*LASTSIGNAL, "watch", str(folder), "--state-dir", str(state), *options]
+    command += ["--config", str(config)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 

@@ -1,4 +1,4 @@
-"""The contract of dialects over the whole ladder: with fixtures of each layout, and with anything."""
+"""The contract of dialects over the whole ladder: with fixtures, and with anything."""
 
 from __future__ import annotations
 
