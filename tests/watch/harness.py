@@ -85,6 +85,10 @@ class Writer:
             if self.written % self._rotate_every == 0 and not self.is_done:
                 self._rotate()
 
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
     def _rotate(self) -> None:
         self._file.close()
         self._rotations += 1
@@ -155,4 +159,5 @@ def treat_badly(folder: Path, state: Path, lines: int, kills: int, seed: int) ->
         else:
             process.terminate()
         process.communicate(timeout=60)
+    writer.close()
     return killed
