@@ -70,8 +70,15 @@ class Clocks:
                 yield one
 
     def live(self) -> Iterator[Standing]:
-        """Yield the files whose clocks go on."""
-        return (one for one in self._standing.values() if one.pipeline.is_live)
+        """Yield the files whose clocks go on; one that tells nothing yet has none.
+
+        Rotation gives a new, empty file the name, and so the clock, of the one before it.
+        """
+        return (
+            one
+            for one in self._standing.values()
+            if one.pipeline.is_live and (one.pipeline.reader.clock or one.pipeline.reader.events)
+        )
 
     def is_holding(self) -> bool:
         """Whether a file that stands at its end is yet to be let go of what it holds."""

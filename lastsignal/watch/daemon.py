@@ -88,6 +88,8 @@ class Daemon:
                     await self.commit()
                     now = time.monotonic()
                     next_commit = now + self.commit_interval
+        for file_id, pipeline in self.pipelines.items():
+            self._use(file_id, pipeline, pipeline.take_whole_line())
         await self.commit()
 
     def take(self, piece: Piece) -> bool:
@@ -116,7 +118,9 @@ class Daemon:
         self.analysis.finish()
 
     def _release(self, file_id: str, pipeline: Pipeline) -> bool:
-        events = pipeline.release()
+        return self._use(file_id, pipeline, pipeline.take_whole_line() + pipeline.release())
+
+    def _use(self, file_id: str, pipeline: Pipeline, events: Sequence[Event]) -> bool:
         if not events:
             return False
         self.pipelines.touch(file_id)

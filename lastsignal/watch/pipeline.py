@@ -69,10 +69,12 @@ class Pipeline:
         return events
 
     def release(self) -> list[Event]:
-        """Return the events that were held for their order, and that of a last line which lacks
-        only its newline: the file stands still.
-        """
-        return self.reader.read(self._framer.take_whole_line()) + self.reader.finish()
+        """Return the events that were held for their order: the file stands still."""
+        return self.reader.finish()
+
+    def take_whole_line(self) -> list[Event]:
+        """Return the events of a last line that lacks only its newline."""
+        return self.reader.read(self._framer.take_whole_line())
 
     def account(self) -> Account:
         """Return what was used and what was not since the last call."""

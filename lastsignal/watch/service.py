@@ -37,6 +37,7 @@ from lastsignal.watch.telling import Teller
 
 STAND_INTERVAL = 1.0  # seconds between looks at how the parts stand
 HUNG = 60.0  # seconds without a turn of the loop: longer than any commit takes
+NEWS_TAKE = 0.2  # seconds, at most, until the last lines of an agent that has ended are read
 MAX_WAIT_FOR_ORDER = 10.0  # seconds, when a stop is wanted, for events that are held
 NOTIFY_GRACE = 5.0  # seconds to send what waits, when the daemon ends
 
@@ -204,6 +205,7 @@ class Service:
         limit = self.request.config.limits.drain_timeout
         self.supervisor.stopping("reading to the end", seconds=limit + NOTIFY_GRACE + 5)
         with anyio.move_on_after(min(MAX_WAIT_FOR_ORDER, limit / 2)):
+            await anyio.sleep(NEWS_TAKE)
             while self.daemon.clocks.is_holding():
                 await anyio.sleep(0.05)
         await self.tailer.drain(limit)
