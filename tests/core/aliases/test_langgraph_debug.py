@@ -60,15 +60,16 @@ def test_nodes_begin_and_end_and_their_messages_tell_the_calls(read: Read) -> No
     assert shape(events) == [
         ("agent_start", "agent", "started"),
         ("model_call", "model-x", "completed"),
-        ("agent_end", "agent", "completed"),
         ("tool_call", "search", "started"),
+        ("agent_end", "agent", "completed"),
         ("agent_start", "tools", "started"),
         ("tool_result", "search", "completed"),
         ("agent_end", "tools", "completed"),
         ("agent_start", "agent", "started"),
         ("agent_end", "agent", "completed"),
     ]
-    assert (events[3].call_id, events[5].call_id) == ("c1", "c1")
+    assert (events[2].call_id, events[5].call_id) == ("c1", "c1")
+    assert (events[0].call_id, events[3].call_id) == ("t1", "t1")
     assert (events[1].input_tokens, events[1].finish_reason) == (10, "tool_calls")
     assert sum(event.input_tokens or 0 for event in events) == 10
     assert {event.trace_id for event in events} == {"trace.jsonl"}
@@ -115,6 +116,16 @@ def test_a_stream_that_stops_leaves_its_node_or_its_call_open(read: Read) -> Non
     assert [(event.event_type, event.call_id) for event in inside] == [("agent_start", "t1")]
     between, _ = read(task(1, 1, "t1", "agent"), result(1, 2, "t1", "agent", asks("m1", "c9")))
     assert (between[-1].event_type, between[-1].call_id) == ("tool_call", "c9")
+    assert "agent_end" not in {event.event_type for event in between}
+    again, _ = read(
+        task(2, 1, "t1", "agent"),
+        result(2, 2, "t1", "agent", asks("m1", "c9")),
+        task(1, 3, "t2", "agent"),
+    )
+    assert [(event.event_type, event.trace_id) for event in again[-2:]] == [
+        ("tool_call", "trace.jsonl"),
+        ("agent_start", "trace.jsonl#2"),
+    ]
 
 
 def test_a_node_that_waits_for_a_human_is_aborted(read: Read) -> None:
@@ -137,6 +148,5 @@ def test_older_versions_write_results_as_pairs(read: Read) -> None:
     events, _ = read(older)
     assert shape(events) == [
         ("model_call", "model-x", "completed"),
-        ("agent_end", "agent", "completed"),
         ("tool_call", "search", "started"),
     ]

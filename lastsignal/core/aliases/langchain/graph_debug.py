@@ -2,6 +2,7 @@
 
 The stream ends without a word, whether the graph is done, has raised or hit its recursion limit.
 So a node is the unit that begins and ends, and calls are read from the messages that nodes return.
+A node that has asked for a tool ends when the graph goes on: a stream that stops before is no end.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class GraphState(msgspec.Struct):
     """Runs seen in this source: the stream names none, but its steps begin anew."""
     messages: dict[str, bool] = {}
     """Messages told already: a node may return the whole conversation."""
+    waiting: dict[str, str] = {}
+    """Nodes that have asked for tools, by id: their names."""
 
 
 _decode = msgspec.json.Decoder(_Line).decode
@@ -93,8 +96,13 @@ class GraphDebugDecoder:
         if line.type == "task":
             start = self._event(line, event_type="agent_start", status="started")
             start.metadata = {"step": self.state.step}
-            return [start]
-        return [*self._node_end(line), *self._requested_calls(line)]
+            return [*self._ends_of_waiting(line), start]
+        told = list(self._node_end(line))
+        calls = list(self._requested_calls(line))
+        if calls and told[-1].status == "completed":
+            end = told.pop()
+            remember(self.state.waiting, end.call_id or "", end.operation or "")
+        return told + calls
 
     def _follow_runs(self, line: _Line) -> None:
         state = self.state
@@ -102,6 +110,7 @@ class GraphDebugDecoder:
         is_input = mapping_of(line.payload.metadata).get("source") == "input"
         if state.step is None or step < state.step or (is_input and step != state.step):
             state.runs += 1
+            state.waiting.clear()  # what their run asked for has never come
         state.step = step
 
     def _node_end(self, line: _Line) -> Iterator[Event]:
@@ -118,6 +127,14 @@ class GraphDebugDecoder:
         elif list_of(line.payload.interrupts):
             end.status, end.finish_reason = "aborted", "interrupt"
         yield end
+
+    def _ends_of_waiting(self, line: _Line) -> Iterator[Event]:
+        for node_id, name in self.state.waiting.items():
+            end = self._event(line, event_type="agent_end", status="completed")
+            end.operation = end.agent = name or None
+            end.call_id = node_id or None
+            yield end
+        self.state.waiting.clear()
 
     def _calls(self, line: _Line) -> Iterator[Event]:
         """What a node's messages say of calls that have ended."""
@@ -150,7 +167,7 @@ class GraphDebugDecoder:
         return event
 
     def _requested_calls(self, line: _Line) -> Iterator[Event]:
-        """Tool calls that the model asks for begin when its node has ended."""
+        """Tool calls that the model asks for begin when its node has returned."""
         for message in _messages(line):
             if message.get("type") != "ai" or not self._is_new(message, ":asked"):
                 continue
