@@ -46,6 +46,8 @@ class Fleet:
         self.parted: dict[TailedFile, None] = {}
         """Files without a place, in order, until it is clear who goes on with them."""
         self.waiting: dict[TailedFile, None] = {}
+        self.unsure: dict[TailedFile, float] = {}
+        """Files that wait for a look begun after this time: it may show what comes before them."""
         self.held: dict[TailedFile, None] = {}
         """Files with a descriptor, the least recently active first."""
         self.partings: deque[Piece] = deque()
@@ -127,15 +129,18 @@ class Fleet:
                 self._ready.append(file)
             else:
                 return file
-        if self._ready and not self.parted:  # each waits for another: the names were misleading
+        if self._ready and not (
+            self.parted or self.unsure
+        ):  # each waits for another: the names were misleading
             self._ready[0].after = []
             return self._ready.popleft()
         return None
 
-    @staticmethod
-    def _is_blocked(file: TailedFile) -> bool:
-        if not file.after or file.phase is not Phase.FOLLOWED:
+    def _is_blocked(self, file: TailedFile) -> bool:
+        if file.phase is not Phase.FOLLOWED:
             return False
+        if file in self.unsure:
+            return True
         file.after = [(one, target) for one, target in file.after if not one.is_past(target)]
         return bool(file.after)
 
@@ -153,7 +158,7 @@ class Fleet:
 
     def note_signature(self, file: TailedFile, seen: Signature, now: float) -> None:
         """Give a file a turn if it has changed."""
-        if seen == file.seen or file.is_ignored:
+        if seen == file.seen:
             return
         file.changed_at = now
         file.seen = seen
@@ -257,7 +262,7 @@ class Fleet:
         """Let go of a file that nothing goes on with."""
         self.parted.pop(file, None)
         self._parted_heads.remove(file)
-        if file.is_ignored or not file.head.length:
+        if not file.head.length:
             file.phase = Phase.ENDED
             return
         state = State.TRUNCATED if file.phase is Phase.CUT else State.GONE
@@ -304,10 +309,9 @@ class Fleet:
 
     def stats(self, is_polling: bool) -> TailerStats:
         """Return figures for metrics."""
-        placed = [one for one in self.by_key.values() if not one.is_ignored]
-        pending = {one for one in [*placed, *self.held] if one.is_queued}
+        pending = {one for one in [*self.by_key.values(), *self.held] if one.is_queued}
         return TailerStats(
-            files=len(placed),
+            files=len(self.by_key),
             open_files=len(self.held),
             deleted_open_files=sum(one.displaced_at is not None for one in self.held),
             pending_files=len(pending),

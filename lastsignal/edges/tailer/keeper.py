@@ -10,7 +10,7 @@ from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.listing import Found, Listing
 from lastsignal.edges.tailer.names import age_of, original_name
 from lastsignal.edges.tailer.piece import FileCheckpoint, State
-from lastsignal.edges.tailer.tailed import EVERYTHING, Phase, TailedFile
+from lastsignal.edges.tailer.tailed import Phase, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind
 
 _LEFT = 2  # looks in a row that miss a file: one may have been taken while it was renamed
@@ -24,7 +24,7 @@ class Keeper:
         self._start = fleet.config.start
         self._now = now
         self._is_first = True
-        self._newest: dict[str, int] = {}  # when the newest of a family was written to, when read
+        self._resumed: set[str] = set()  # original names of which files have been read
         self._faults: set[str] = set()
 
     def resume(self, checkpoints: Iterable[FileCheckpoint]) -> None:
@@ -33,8 +33,7 @@ class Keeper:
             return
         now = self._now()
         for known in checkpoints:
-            family = original_name(known.path)
-            self._newest[family] = max(known.modified_ns, self._newest.get(family, 0))
+            self._resumed.add(original_name(known.path))
             file = TailedFile.resumed(known, now)
             if file.key in self._fleet.by_key:  # a file and what followed it on the same inode
                 self._fleet.part(file, Phase.LOST, now)
@@ -139,12 +138,10 @@ class Keeper:
             self._fleet.queue(file)
 
     def _decide_start(self, file: TailedFile, found: Found) -> None:
-        if not self._is_first:
-            return
-        file.starts_at_end = self._start == "end"
-        if not found.is_matched:  # rotated: wanted if it was written to after what we have read
-            newest = self._newest.get(original_name(found.path), EVERYTHING)
-            file.wants_ignored = found.modified_ns < newest
+        """A rotated file that is there at the first start is over; later ones were missed."""
+        if self._is_first:
+            is_over = not found.is_matched and original_name(found.path) not in self._resumed
+            file.starts_at_end = self._start == "end" or is_over
 
     def _note_searched(self, listing: Listing, begun_at: float) -> None:
         for file in self._fleet.parted:
@@ -152,6 +149,11 @@ class Keeper:
                 file.searches += 1
                 if file.searches < _LEFT:
                     self._fleet.suspect(file.path)
+
+        for file, since in list(self._fleet.unsure.items()):
+            if since <= begun_at and (listing.is_full or _covers(listing, file.path)):
+                del self._fleet.unsure[file]
+                self._fleet.wake.set()
 
     def _note_faults(self, listing: Listing) -> None:
         for path, error in listing.faults.items():

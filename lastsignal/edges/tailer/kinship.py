@@ -18,6 +18,7 @@ import anyio.to_thread
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.marks import TAIL_BYTES, Mark
 from lastsignal.edges.tailer.names import are_related, former_names
+from lastsignal.edges.tailer.piece import State
 from lastsignal.edges.tailer.streams import Stream, generation_of, stream_on
 from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind
@@ -107,7 +108,7 @@ class Kinship:
             while file.candidates:
                 if await self._is_decided(file, begun, file.candidates[0]):
                     return
-                file.candidates.pop(0)
+                del file.candidates[:1]
             await self._make_own(file, begun)
         except CorruptError as error:
             self._fleet.trouble(TroubleKind.CORRUPT, file.path, str(error))
@@ -156,7 +157,7 @@ class Kinship:
         ):
             return False
         # a copy made before all was read: it holds nothing new
-        file.wants_ignored = True
+        file.starts_at_end = True
         file.candidates = []
         return False
 
@@ -182,16 +183,19 @@ class Kinship:
     async def _make_own(self, file: TailedFile, begun: Beginning) -> None:
         file.candidates = None
         file.phase = Phase.FOLLOWED
+        file.seen = begun.seen
         self._fleet.note_head(file, Mark.of(begun.head))
-        if file.wants_ignored or file.starts_at_end:
-            file.is_ignored = file.wants_ignored
-            if begun.is_packed:
-                file.skips = True
-            else:
-                assert file.descriptor is not None
-                end = partial(_tail_of, file.descriptor, begun.seen[0])
-                file.offset, file.tail = begun.seen[0], await anyio.to_thread.run_sync(end)
-        self._fleet.go_on(file)
+        if not file.starts_at_end:
+            self._fleet.go_on(file)
+        elif begun.is_packed:  # where it ends is not worth unpacking it, while it stays as it is
+            file.told_end = True
+            self._fleet.partings.append(file.piece(b"", State.AT_END))
+            self._fleet.rest(file)
+        else:
+            assert file.descriptor is not None
+            end = partial(_tail_of, file.descriptor, begun.seen[0])
+            file.offset, file.tail = begun.seen[0], await anyio.to_thread.run_sync(end)
+            self._fleet.go_on(file)
 
 
 def look_into(file: TailedFile, head_bytes: int) -> Beginning | None:

@@ -55,7 +55,7 @@ class Reader:
         self._fleet.current = file
         file.is_dirty = False
         try:
-            if file.is_parted or file.is_ignored:
+            if file.is_parted:
                 file.is_queued = False
             elif file.phase is Phase.WAITING:
                 file.is_queued = False
@@ -114,12 +114,10 @@ class Reader:
         if step.data:
             self._holder.touch(file)
         is_end = step.outcome is Outcome.END
-        data = b"" if file.skips else step.data
-        is_news = bool(data) or (is_end and not file.told_end)
+        is_news = bool(step.data) or (is_end and not file.told_end)
         file.told_end = is_end
-        file.skips = file.skips and not is_end
         if is_news:
-            await stream.send(file.piece(data, State.AT_END if is_end else State.DATA))
+            await stream.send(file.piece(step.data, State.AT_END if is_end else State.DATA))
         if file.phase is not Phase.FOLLOWED:  # dropped while the consumer was behind
             return
         if not is_end:
@@ -152,4 +150,5 @@ class Reader:
         Families([*self._fleet.pending, *self._fleet.parted]).add(successor)
         self._fleet.place(successor, successor.key, paths, successor.path)
         self._fleet.held[successor] = None
+        self._fleet.unsure[successor] = now
         self._fleet.queue(successor)

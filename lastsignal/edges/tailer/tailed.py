@@ -89,12 +89,6 @@ class TailedFile:
 
     # What is to become of it
     starts_at_end: bool = False
-    skips: bool = False
-    """Reads without delivering, up to the first end."""
-    wants_ignored: bool = False
-    """To be ignored, unless it turns out to go on with a known file."""
-    is_ignored: bool = False
-    """Known so that its copies are known; never delivered."""
     candidates: list[TailedFile] | None = None
     """Whose content it may hold, not yet compared."""
     not_kin: list[TailedFile] = field(default_factory=list)

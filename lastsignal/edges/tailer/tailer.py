@@ -212,19 +212,22 @@ class Tailer:
             return
         found = await anyio.to_thread.run_sync(_stat_all, sorted(hints))
         now = self._now()
-        for path, info in found:
-            self._follow_hint(path, info, now)
+        new = [one for path, info in found if (one := self._follow_hint(path, info, now))]
+        for one in new:  # unless a look must tell what has come before it
+            if os.path.dirname(one.path) not in self._fleet.suspects:  # noqa: PTH120  # many
+                self._keeper.admit(one)
 
-    def _follow_hint(self, path: str, info: os.stat_result | None, now: float) -> None:
+    def _follow_hint(self, path: str, info: os.stat_result | None, now: float) -> Found | None:
+        """Note what a hint tells; return a new file that needs no look."""
         fleet = self._fleet
         holder = fleet.by_path.get(path)
         if info is None:
             if holder is not None:
                 fleet.suspect(path)
-            return
+            return None
         if stat.S_ISDIR(info.st_mode):
             fleet.needs_look = True
-            return
+            return None
         key = info.st_dev, info.st_ino
         file = fleet.by_key.get(key)
         if file is not None:
@@ -236,7 +239,8 @@ class Tailer:
         elif holder is not None or self._finder.is_sibling(path):
             fleet.suspect(path)
         elif self._finder.is_plain_match(path, info):
-            self._keeper.admit(Found(path, key, info.st_size, info.st_mtime_ns, True))
+            return Found(path, key, info.st_size, info.st_mtime_ns, True)
+        return None
 
 
 def _stat_all(paths: list[str]) -> list[tuple[str, os.stat_result | None]]:
