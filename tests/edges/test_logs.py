@@ -100,12 +100,12 @@ def test_only_what_is_important_enough_is_written() -> None:
 
 def test_what_libraries_log_goes_the_same_way() -> None:
     stream = configured()
-    logging.getLogger("apprise").warning("sending to %s failed", "chat")
-    logging.getLogger("apprise").info("too chatty")
+    logging.getLogger("watchfiles").warning("sending to %s failed", "chat")
+    logging.getLogger("watchfiles").info("too chatty")
     logging.getLogger("uvicorn.error").info("too chatty")
 
     (line,) = written(stream)
-    assert (line["logger"], line["event"]) == ("apprise", "sending to chat failed")
+    assert (line["logger"], line["event"]) == ("watchfiles", "sending to chat failed")
 
 
 def test_warnings_of_python_are_logged() -> None:
@@ -171,7 +171,7 @@ def test_known_secrets_are_masked_wherever_they_come_up() -> None:
     structlog.get_logger().warning(
         "posting to slack://hunter2", detail=["a hunter2 and more", {"hunter": ("hunter2",)}]
     )
-    logging.getLogger("apprise").warning("failed: %s", "slack://hunter2")
+    logging.getLogger("watchfiles").warning("failed: %s", "slack://hunter2")
     try:
         raise ValueError("hunter2")
     except ValueError:
