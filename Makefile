@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench clean help
+.PHONY: demo test check bench samples clean help
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ check: $(READY)  ## lint, format, types, architecture, the detectors' own tests
 
 bench: $(READY)  ## measure speed and memory against the bare decode loop
 	$(BIN)/python tests/bench/diagnose.py
+
+samples: $(READY)  ## diagnose every real trace beside the checkout, one row each
+	@$(BIN)/python tests/samples_table.py
 
 clean:  ## remove what the commands above made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
