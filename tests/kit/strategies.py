@@ -76,6 +76,24 @@ def json_values() -> st.SearchStrategy[Any]:
     )
 
 
+def odd_values() -> st.SearchStrategy[Any]:
+    """What stands in a field by mistake: none of it is a word, or a sum, that means a failure."""
+    scalars = (
+        st.none()
+        | st.booleans()
+        | st.integers(-50, 50)
+        | st.sampled_from([2**63, -(10**30), 1e308, -0.5, 1e-9])
+        | st.text(max_size=8)
+    )
+    return st.recursive(
+        scalars,
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+        ),
+        max_leaves=6,
+    )
+
+
 @st.composite
 def near_records(draw: st.DrawFn, records: Sequence[bytes]) -> bytes:
     """A record with up to four of its fields missing or of any other value."""

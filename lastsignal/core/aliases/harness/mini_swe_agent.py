@@ -213,7 +213,7 @@ class _Reader:
             self.run.close("aborted", ErrorFields(status, None, status), finish_reason=status)
         elif status in ("LimitsExceeded", "TimeExceeded"):
             self._tell_limit(status)
-        elif status == "RepeatedFormatError":
+        elif status == "RepeatedFormatError" or not _is_exception(status):
             self.run.close("failed", ErrorFields(status, None, status), finish_reason=status)
         else:
             text = text_of(self._info.get("exception_str")) or status
@@ -244,6 +244,11 @@ class _Reader:
 
 def _is_reached(limit: float | None, used: float | None) -> bool:
     return bool(limit) and limit is not None and used is not None and used >= limit
+
+
+def _is_exception(status: str) -> bool:
+    """Is it the name of a class? What else stands there is a failure, but no crash."""
+    return status.isidentifier() and status[0].isupper()
 
 
 DIALECT = Dialect(
