@@ -24,8 +24,8 @@ SOURCE = "case"
 _OWN_KEYS = frozenset({"at", "like", "repeat", "every"})
 _PLACED = frozenset({"timestamp", "source", "line", "offset"})
 
-_CaseEvent = msgspec.defstruct(
-    "_CaseEvent",
+CaseEvent = msgspec.defstruct(
+    "CaseEvent",
     [
         *((f.name, f.type, None) for f in msgspec.structs.fields(Event) if f.name not in _PLACED),
         ("event_type", EventType | None, None),
@@ -40,7 +40,7 @@ _CaseEvent = msgspec.defstruct(
 )
 
 
-class _Expectation(msgspec.Struct, forbid_unknown_fields=True):
+class Expectation(msgspec.Struct, forbid_unknown_fields=True):
     """What a finding can be asked for, besides the fields of its group."""
 
     at: Duration | None = None
@@ -99,9 +99,9 @@ def check_cases(cases: Iterable[RuleCase], group_by: Iterable[str], complain: Co
 def _check_events(events: list[dict[str, Any]], place: str, complain: Complaint) -> None:
     for index, raw in enumerate(events):
         here = f"{place}[{index}]"
-        if not _fits(raw, _CaseEvent):
-            check_names(raw, _CaseEvent, here, "an event", complain)
-            _check_fields(raw, _CaseEvent, here, complain)
+        if not _fits(raw, CaseEvent):
+            check_names(raw, CaseEvent, here, "an event", complain)
+            _check_fields(raw, CaseEvent, here, complain)
         like = raw.get("like")
         if isinstance(like, int) and not 0 <= like < index:
             most = f"0 to {index - 1}" if index > 1 else "0"
@@ -119,16 +119,16 @@ def _check_expectation(
     raw: dict[str, Any], group: frozenset[str], place: str, complain: Complaint
 ) -> None:
     asked = {key: value for key, value in raw.items() if key not in group}
-    if _fits(asked, _Expectation):
+    if _fits(asked, Expectation):
         return
-    known = [*_Expectation.__struct_fields__, *sorted(group)]
+    known = [*Expectation.__struct_fields__, *sorted(group)]
     for key in asked:
         if key in FIELDS:
             message = f"`{key}` is no field of the finding's group"
             complain(f"{place}.{key}", message, f"add it to group_by, or expect {', '.join(known)}")
-        elif key not in _Expectation.__struct_fields__:
+        elif key not in Expectation.__struct_fields__:
             complain(f"{place}.{key}", f"a finding has no `{key}`", nearest(key, known, "it has"))
-    _check_fields(asked, _Expectation, place, complain)
+    _check_fields(asked, Expectation, place, complain)
 
 
 def _check_fields(

@@ -17,6 +17,8 @@ from lastsignal.core.findings import Finding
 from lastsignal.core.rule_cases import SOURCE, START, case_events
 from lastsignal.core.rules import Rule, RuleCase
 
+_TEXTS = ("summary", "cause", "remedy")
+
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
@@ -58,21 +60,46 @@ def run_case(rule: Rule, case: RuleCase) -> CaseResult:
 def _compare(rule: Rule, case: RuleCase, findings: Sequence[Finding]) -> CaseResult:
     found = [_shown(finding) for finding in findings]
     rest = list(found)
-    mismatches = []
+    unmet: list[dict[str, Any]] = []
     for expected in case.expect:
         wanted = dict(expected)
         if "at" in wanted:
             wanted["at"] = float(parse_duration(wanted["at"]))
-        match = next((one for one in rest if _fits(wanted, one)), None)
+        match = next((one for one in rest if not _unlike(wanted, one)), None)
         if match is None:
-            mismatches.append(
-                f"expected {_line(wanted)}, found {', '.join(map(_line, rest)) or 'nothing'}"
-            )
+            unmet.append(wanted)
         else:
             rest.remove(match)
-    if not mismatches:
-        mismatches += [f"found {_line(one)}, which no expectation names" for one in rest]
-    return CaseResult(rule.id, case.name, case.expect, found, mismatches)
+    return CaseResult(rule.id, case.name, case.expect, found, _mismatches(unmet, rest))
+
+
+def _mismatches(unmet: list[dict[str, Any]], rest: list[dict[str, Any]]) -> list[str]:
+    """Say of each expectation which finding comes nearest to it, and in what it differs."""
+    told = []
+    for wanted in unmet:
+        nearest = min(rest, key=lambda one: len(_unlike(wanted, one)), default=None)
+        if nearest is None:
+            told.append(f"expected {_line(wanted)}, found nothing")
+            continue
+        rest.remove(nearest)
+        differences = [
+            f"{key}: expected {_value(key, wanted[key])}, found {_value(key, nearest.get(key))}"
+            for key in _unlike(wanted, nearest)
+        ]
+        told.append("; ".join(differences) + f" (in {_line(nearest)})")
+    return told + [f"found {_line(one)}, which no expectation names" for one in rest]
+
+
+def timeline(case: RuleCase) -> list[str]:
+    """Return the events of a case, one a line, with the time since the first moment."""
+    lines = []
+    for event in case_events(case):
+        said = (event.event_type, event.operation, event.status, event.error_message)
+        words = [*filter(None, said), f"[{event.error_class}]" if event.error_class else ""]
+        trace = "" if event.trace_id == "t" else f" {event.trace_id}:"
+        when = _value("at", event.timestamp - START)
+        lines.append(f"{when:>9}  line {event.line}:{trace} {' '.join(words)}".rstrip())
+    return lines
 
 
 def _shown(finding: Finding) -> dict[str, Any]:
@@ -89,19 +116,21 @@ def _shown(finding: Finding) -> dict[str, Any]:
     return {**shown, **finding.group}
 
 
-def _fits(wanted: dict[str, Any], found: dict[str, Any]) -> bool:
-    for key, value in wanted.items():
-        if key in ("summary", "cause", "remedy"):
-            if str(value) not in found[key]:
-                return False
-        elif found.get(key) != value:
-            return False
-    return True
+def _unlike(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """Return the keys in which a finding is not what was expected; of a text a part is enough."""
+    return [
+        key
+        for key, value in wanted.items()
+        if (str(value) not in found[key] if key in _TEXTS else found.get(key) != value)
+    ]
+
+
+def _value(key: str, value: object) -> str:
+    if key == "at" and isinstance(value, int | float):
+        return f"{value:g}s"
+    return "nothing" if value is None else str(value)
 
 
 def _line(one: dict[str, Any]) -> str:
-    return (
-        "{"
-        + ", ".join(f"{k}: {v}" for k, v in one.items() if k not in ("summary", "cause", "remedy"))
-        + "}"
-    )
+    shown = (f"{key}: {_value(key, value)}" for key, value in one.items() if key not in _TEXTS)
+    return "{" + ", ".join(shown) + "}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lastsignal.core.rules import Rule, Scalar
+from lastsignal.edges.rulefiles.advice import advise
 from lastsignal.edges.rulefiles.documents import Document, read_document, rule_files
 from lastsignal.edges.rulefiles.overrides import (
     Override,
@@ -22,7 +23,7 @@ from lastsignal.edges.rulefiles.overrides import (
 from lastsignal.edges.rulefiles.relations import check_relations
 from lastsignal.errors import Problem, RuleError
 
-_ID = re.compile(r"^[a-z][a-z0-9_]{2,69}$")
+ID_PATTERN = re.compile(r"^[a-z][a-z0-9_]{2,69}$")
 
 
 @dataclass(slots=True)
@@ -72,8 +73,15 @@ def read_rules(
     *,
     builtin: bool = True,
     params: Mapping[str, Mapping[str, Scalar]] | None = None,
+    warn: bool = False,
 ) -> RuleSet:
     """Return rules and problems together: what `rules lint` shows.
+
+    Args:
+        paths: as for `load_rules`.
+        builtin: as for `load_rules`.
+        params: as for `load_rules`.
+        warn: whether to look also for what is useless without being wrong.
 
     Raises:
         InputError: a path does not exist or cannot be read.
@@ -93,6 +101,8 @@ def read_rules(
         _add_rule(document, overrides, by_id, found)
     names = {document.rule_id for document in documents if document.rule_id is not None}
     found.problems += [*check_overrides(overrides, names), *check_relations(documents, by_id)]
+    if warn:
+        found.problems += advise(documents, by_id, overrides)
     found.rules = [rule for rule in by_id.values() if overrides.get(rule.id, Override()).enabled]
     found.problems.sort()
     return found
@@ -110,7 +120,7 @@ def _add_rule(
 
 
 def _check_id(document: Document, name: str, by_id: Mapping[str, Rule]) -> Iterator[Problem]:
-    if not _ID.match(name):
+    if not ID_PATTERN.match(name):
         fix = "3 to 70 of a-z, 0-9 and _, a letter first"
         yield document.problem("id", f"`{name}` is no rule id", fix)
     elif Path(document.path).stem != name:
