@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -52,15 +52,15 @@ class Fleet:
         """Files with a descriptor, the least recently active first."""
         self.partings: deque[Piece] = deque()
         """Pieces without data that wait to be sent."""
-        self.current: TailedFile | None = None
-        """The file whose turn it is: only its turn may close it."""
+        self.current: dict[TailedFile, None] = {}
+        """The files whose turn it is: only that may close them."""
         self.wake = anyio.Event()
         self.suspects: set[str] = set()
         """Folders where something has happened that only a look explains."""
         self.needs_look = False
         self.on_change = anyio.Event()
         self._tell = on_trouble
-        self._ready: deque[TailedFile] = deque()
+        self._ready: OrderedDict[TailedFile, None] = OrderedDict()
         self._ended: deque[TailedFile] = deque(maxlen=_REMEMBERED_ENDED)
         self._placed_heads = Heads()
         self._parted_heads = Heads()
@@ -102,7 +102,7 @@ class Fleet:
         file.is_dirty = True
         if not file.is_queued and file.phase is not Phase.ENDED:
             file.is_queued = True
-            self._ready.append(file)
+            self._ready[file] = None
         self.wake.set()
 
     def rest(self, file: TailedFile) -> None:
@@ -113,28 +113,32 @@ class Fleet:
 
     def requeue(self, file: TailedFile) -> None:
         """Give a file that has had its turn another one, behind all others."""
-        self._ready.append(file)
+        self._ready[file] = None
 
     def go_on(self, file: TailedFile) -> None:
         """Give a file that has had its turn the next one, too."""
-        self._ready.appendleft(file)
+        self._ready[file] = None
+        self._ready.move_to_end(file, last=False)
 
-    def next_ready(self) -> TailedFile | None:
-        """Return the file whose turn it is; one whose forerunners are behind lets others pass."""
-        for _ in range(len(self._ready)):
-            file = self._ready.popleft()
+    def next_ready(self, most: int) -> list[TailedFile]:
+        """Return files whose turn it is; those whose forerunners are behind let others pass."""
+        ready: list[TailedFile] = []
+        for file in list(self._ready):
             if file.phase is Phase.ENDED:
                 file.is_queued = False
+                del self._ready[file]
             elif self._is_blocked(file):
-                self._ready.append(file)
+                self._ready.move_to_end(file)
             else:
-                return file
-        if self._ready and not (
-            self.parted or self.unsure
-        ):  # each waits for another: the names were misleading
-            self._ready[0].after = []
-            return self._ready.popleft()
-        return None
+                del self._ready[file]
+                ready.append(file)
+                if len(ready) == most:
+                    break
+        if not ready and self._ready and not (self.parted or self.unsure):
+            file, _ = self._ready.popitem(last=False)
+            file.after = []  # each waits for another: the names were misleading
+            ready.append(file)
+        return ready
 
     def _is_blocked(self, file: TailedFile) -> bool:
         if file.phase is not Phase.FOLLOWED:
@@ -147,8 +151,7 @@ class Fleet:
     @property
     def pending(self) -> Iterable[TailedFile]:
         """The files that have a turn or wait for one."""
-        if self.current is not None:
-            yield self.current
+        yield from self.current
         yield from self._ready
 
     @property

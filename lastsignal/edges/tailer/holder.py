@@ -27,11 +27,11 @@ class Holder:
         self._now = now
         self._is_over_limit = False
 
-    async def open(self, file: TailedFile) -> bool:
-        """Open a file for its turn."""
-        if file.descriptor is None:
-            self._note(await anyio.to_thread.run_sync(_open_all, [_order(file)]))
-        return file.descriptor is not None
+    async def open(self, files: Iterable[TailedFile]) -> None:
+        """Open files for their turn, as far as that can be done."""
+        orders = [_order(file) for file in files if file.descriptor is None]
+        if orders:
+            self._note(await anyio.to_thread.run_sync(_open_all, orders))
 
     async def open_pending(self) -> None:
         """Open the files that wait for their turn: they may be deleted before it comes."""
@@ -51,8 +51,7 @@ class Holder:
         else:
             self._is_over_limit = False
         if closed:
-            orders = [_order(file) for file in closed]
-            self._note(await anyio.to_thread.run_sync(_open_all, orders))
+            await self.open(closed)
 
     def _note(self, opened: Iterable[_Opened]) -> None:
         for file, key, result in opened:
@@ -83,13 +82,13 @@ class Holder:
         if len(self._fleet.held) < self._fleet.config.max_open_files:
             return
         in_place = [one for one in self._fleet.held if one.displaced_at is None]
-        in_place = [one for one in in_place if one is not self._fleet.current]
+        in_place = [one for one in in_place if one not in self._fleet.current]
         idle = next((one for one in in_place if self._is_evictable(one)), None)
         if (file := idle or next(reversed(in_place), None)) is not None:
             self.close(file)
 
     def _is_evictable(self, file: TailedFile) -> bool:
-        return not file.is_queued and file.displaced_at is None and file is not self._fleet.current
+        return not file.is_queued and file.displaced_at is None and file not in self._fleet.current
 
     def close(self, file: TailedFile) -> None:
         """Close a file that stays known."""
@@ -108,7 +107,7 @@ class Holder:
         held = [
             (one, one.descriptor)
             for one in self._fleet.held
-            if one.descriptor is not None and one is not self._fleet.current
+            if one.descriptor is not None and one not in self._fleet.current
         ]
         if not held:
             return
@@ -119,7 +118,7 @@ class Holder:
             self._fleet.note_signature(file, (info.st_size, info.st_mtime_ns), now)
             if not info.st_nlink and file.displaced_at is None:
                 self._fleet.note_displaced(file, now)
-            if not file.is_queued and file is not self._fleet.current:
+            if not file.is_queued and file not in self._fleet.current:
                 self._let_go_if_quiet(file, now)
         self._drop_surplus()
 
@@ -141,7 +140,7 @@ class Holder:
         deleted.sort(key=lambda one: one.displaced_at or 0.0)
         surplus = max(0, len(deleted) - self._fleet.config.max_deleted_files)
         for file in deleted[:surplus]:
-            if file is self._fleet.current:
+            if file in self._fleet.current:
                 continue
             if unread := max(0, file.seen[0] - file.offset):
                 self._fleet.trouble(

@@ -92,10 +92,9 @@ class Kinship:
         self.is_patient = True
         """False once nothing may wait any longer."""
 
-    async def judge(self, file: TailedFile) -> None:
-        """Go on with a newcomer whose file is open."""
+    async def judge(self, file: TailedFile, begun: Beginning | None) -> None:
+        """Go on with a newcomer, from what a first look into it has told."""
         try:
-            begun = await anyio.to_thread.run_sync(look_into, file, self._config.fingerprint_bytes)
             if begun is None:
                 self._fleet.rest(file)
                 return

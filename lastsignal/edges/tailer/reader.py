@@ -12,10 +12,15 @@ from lastsignal.edges.tailer.families import Families
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.holder import Holder
 from lastsignal.edges.tailer.keeper import Keeper
-from lastsignal.edges.tailer.kinship import Kinship
+from lastsignal.edges.tailer.kinship import Beginning, Kinship, look_into
 from lastsignal.edges.tailer.piece import Piece, State
 from lastsignal.edges.tailer.tailed import EVERYTHING, Outcome, Phase, Step, TailedFile, read_step
 from lastsignal.edges.tailer.trouble import TroubleKind
+from lastsignal.edges.tailer.unpacking import CorruptError
+
+_FILES_AT_ONCE = 16
+
+_Result = Step | Beginning | OSError | None
 
 
 class Reader:
@@ -39,39 +44,68 @@ class Reader:
 
     async def run(self, stream: ObjectSendStream[Piece]) -> None:
         """Read until drained; for ever if nobody asks for that."""
+        at_once = min(_FILES_AT_ONCE, self._config.max_open_files)
         while True:
             self._fleet.wake = anyio.Event()
             while self._fleet.partings:
                 await stream.send(self._fleet.partings.popleft())
-            file = self._fleet.next_ready()
-            if file is not None:
-                await self._take_turn(file, stream)
+            if files := self._fleet.next_ready(at_once):
+                await self._take_turns(files, stream)
             elif self.is_draining and self._fleet.is_settled:
                 return
             elif not self._fleet.partings:
                 await self._fleet.wake.wait()
 
-    async def _take_turn(self, file: TailedFile, stream: ObjectSendStream[Piece]) -> None:
-        self._fleet.current = file
-        file.is_dirty = False
+    async def _take_turns(self, files: list[TailedFile], stream: ObjectSendStream[Piece]) -> None:
+        """Give each its turn; what waits for the disk is done for all of them at once."""
+        self._fleet.current = dict.fromkeys(files)
         try:
-            if file.is_parted:
-                file.is_queued = False
-            elif file.phase is Phase.WAITING:
-                file.is_queued = False
-                self._fleet.reconsider(file)
-            elif await self._holder.open(file):
-                if file.phase is Phase.NEW:
-                    await self._kinship.judge(file)
-                else:
-                    await self._read(file, stream)
-            else:
-                file.is_queued = False
-        except OSError as error:
-            self._note_fault(file, error)
+            files = [file for file in files if self._has_content(file)]
+            await self._holder.open(files)
+            for file in files:
+                if file.descriptor is None:
+                    file.is_queued = False
+            files = [file for file in files if file.descriptor is not None]
+            for file, result in await anyio.to_thread.run_sync(self._work_on, files):
+                await self._note(file, result, stream)
         finally:
-            self._fleet.current = None
+            self._fleet.current = {}
         self._keeper.settle()
+
+    def _has_content(self, file: TailedFile) -> bool:
+        file.is_dirty = False
+        if file.is_parted:
+            file.is_queued = False
+        elif file.phase is Phase.WAITING:
+            file.is_queued = False
+            self._fleet.reconsider(file)
+        else:
+            return True
+        return False
+
+    def _work_on(self, files: list[TailedFile]) -> list[tuple[TailedFile, _Result]]:
+        """Take one step with each. Runs in a thread."""
+        return [(file, self._work_on_one(file)) for file in files]
+
+    def _work_on_one(self, file: TailedFile) -> _Result:
+        try:
+            if file.phase is Phase.NEW:
+                return look_into(file, self._config.fingerprint_bytes)
+            return read_step(file, self._config.chunk_bytes, self._config.fingerprint_bytes)
+        except CorruptError as error:
+            return Step(Outcome.CORRUPT, detail=str(error))
+        except OSError as error:
+            return error
+
+    async def _note(
+        self, file: TailedFile, result: _Result, stream: ObjectSendStream[Piece]
+    ) -> None:
+        if isinstance(result, Step):
+            await self._note_step(file, result, stream)
+        elif isinstance(result, OSError):
+            self._note_fault(file, result)
+        else:
+            await self._kinship.judge(file, result)
 
     def _note_fault(self, file: TailedFile, error: OSError) -> None:
         self._holder.close(file)
@@ -80,39 +114,30 @@ class Reader:
             file.is_unreadable = True
             self._fleet.trouble(TroubleKind.UNREADABLE, file.path, str(error))
 
-    async def _read(self, file: TailedFile, stream: ObjectSendStream[Piece]) -> None:
-        step = await anyio.to_thread.run_sync(
-            read_step, file, self._config.chunk_bytes, self._config.fingerprint_bytes
-        )
-        if step.outcome in (Outcome.CUT, Outcome.REPLACED):
-            self._note_cut(file, is_replaced=step.outcome is Outcome.REPLACED)
-        elif step.outcome is Outcome.CORRUPT:
-            self._fleet.trouble(TroubleKind.CORRUPT, file.path, step.detail)
-            file.stream = None  # begins anew if it changes
-            if not file.told_end:
-                file.told_end = True
-                self._fleet.partings.append(file.piece(b"", State.AT_END))
-            self._fleet.rest(file)
-        elif step.outcome is Outcome.NOTHING:
-            self._fleet.rest(file)
-        else:
-            await self._note_step(file, step, stream)
-
     async def _note_step(
         self, file: TailedFile, step: Step, stream: ObjectSendStream[Piece]
     ) -> None:
-        file.through = None
-        file.home = file.path
-        file.is_verified = True
-        file.is_unreadable = False
-        file.generation = step.generation
-        file.offset, file.tail = step.offset, step.tail
-        file.seen = step.seen
-        self._fleet.note_head(file, step.head)
-        if file.resume_offset is not None and step.offset == file.resume_offset:
-            file.resume_offset = None
-        if step.data:
-            self._holder.touch(file)
+        if step.outcome in (Outcome.CUT, Outcome.REPLACED):
+            self._note_cut(file, is_replaced=step.outcome is Outcome.REPLACED)
+        elif step.outcome is Outcome.CORRUPT:
+            self._note_corrupt(file, step.detail)
+        elif step.outcome is Outcome.NOTHING:
+            self._fleet.rest(file)
+        else:
+            await self._note_progress(file, step, stream)
+
+    def _note_corrupt(self, file: TailedFile, detail: str) -> None:
+        self._fleet.trouble(TroubleKind.CORRUPT, file.path, detail)
+        file.stream = None  # begins anew if it changes
+        if file.phase is Phase.FOLLOWED and not file.told_end:
+            file.told_end = True
+            self._fleet.partings.append(file.piece(b"", State.AT_END))
+        self._fleet.rest(file)
+
+    async def _note_progress(
+        self, file: TailedFile, step: Step, stream: ObjectSendStream[Piece]
+    ) -> None:
+        self._note_read(file, step)
         is_end = step.outcome is Outcome.END
         is_news = bool(step.data) or (is_end and not file.told_end)
         file.told_end = is_end
@@ -126,6 +151,20 @@ class Reader:
         self._fleet.rest(file)
         if not file.is_queued:
             self._release_waiting(file)
+
+    def _note_read(self, file: TailedFile, step: Step) -> None:
+        file.through = None
+        file.home = file.path
+        file.is_verified = True
+        file.is_unreadable = False
+        file.generation = step.generation
+        file.offset, file.tail = step.offset, step.tail
+        file.seen = step.seen
+        self._fleet.note_head(file, step.head)
+        if file.resume_offset is not None and step.offset == file.resume_offset:
+            file.resume_offset = None
+        if step.data:
+            self._holder.touch(file)
 
     def _release_waiting(self, file: TailedFile) -> None:
         """A plain copy may go on with a file that is read to its end and gone."""
