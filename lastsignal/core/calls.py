@@ -37,7 +37,8 @@ def model_call(event: Event, trace: TraceState) -> None:
         trace.calls += 1
         _open(event, trace, False)
         trace.model_order[event.agent or ""] = trace.events
-    elif not _close(event, trace):
+        return
+    if not _close(event, trace):
         trace.calls += 1
         trace.model_order[event.agent or ""] = trace.events
     if event.input_tokens is not None:
@@ -46,12 +47,11 @@ def model_call(event: Event, trace: TraceState) -> None:
         trace.output_tokens += event.output_tokens
     if event.cost_usd is not None:
         trace.cost_usd += event.cost_usd
-    if event.status != "started":
-        trace.last_call_status = event.status
-        if event.status != "completed":
-            _note_trouble(event, trace)
-        elif trace.failing:
-            trace.failing.pop(event.operation or "", None)
+    trace.last_call_status = event.status
+    if event.status != "completed":
+        _note_trouble(event, trace)
+    elif trace.failing:
+        trace.failing.pop(event.operation or "", None)
 
 
 def end_call(event: Event, trace: TraceState) -> None:

@@ -61,7 +61,7 @@ class Engine:
         """Take events in order; return the open groups that changed, each once."""
         state, plans = self.state, self._plans
         traces, clocks = state.traces, state.clocks
-        dirty = state.dirty if state.remembers else None
+        dirty, no_deadline = state.dirty if state.remembers else None, NO_DEADLINE
         source, clock = None, 0.0
         for event in events:
             timestamp = event.timestamp
@@ -87,7 +87,7 @@ class Engine:
             step = steps[event.status]
             if step is not None:
                 step(event, trace)
-            if trace.deadline == NO_DEADLINE and (trace.open_calls or trace.open_agents):
+            if trace.deadline == no_deadline and (trace.open_calls or trace.open_agents):
                 self._waits.expect(source, trace, timestamp)
             if dirty is not None:
                 dirty.add(trace.trace_id)

@@ -48,7 +48,7 @@ class Detector:
 
     rule: Rule
     bit: int
-    """Its place in `TraceState.active`."""
+    """Its place in `TraceState.active`; 0 where nothing of it depends on having a group."""
     keep: int
     values: Callable[[Event], list[Any]]
     """The event's group: the values of `group_by` without the trace."""
@@ -78,9 +78,8 @@ class Program:
 
     def __init__(self, rules: Sequence[Rule], hooks: Hooks) -> None:
         self.field_bits: dict[str, int] = {}
-        self.detectors: list[Detector] = [
-            self._detector(rule, 1 << index) for index, rule in enumerate(rules)
-        ]
+        self._next_bit = 1
+        self.detectors: list[Detector] = [self._detector(rule) for rule in rules]
         self.by_rule = {detector.rule.id: detector for detector in self.detectors}
         for event_type in EVENT_TYPES:
             for status in STATUSES:
@@ -89,8 +88,11 @@ class Program:
             event_type: _Cells(self, event_type, hooks) for event_type in EVENT_TYPES
         }
 
-    def _detector(self, rule: Rule, bit: int) -> Detector:
+    def _detector(self, rule: Rule) -> Detector:
         window = rule.window
+        goes_on = any(not tap.creates for tap in window.taps(rule.where))
+        bit = self._next_bit if goes_on and rule.within_trace else 0
+        self._next_bit <<= bool(bit)
         silence = window if isinstance(window, SilenceWindow) else None
         paired = silence is not None and silence.pair is not None
         return Detector(
@@ -138,9 +140,7 @@ class Program:
             create=hooks.create, signal=hooks.signal, settle=hooks.settle, shared=hooks.shared
         )
         begun, lines, last = _Guarded(), [], _Guarded()
-        waiting = (
-            _Guarded()
-        )  # silences wait in every healthy trace too: apart, or all are looked at
+        waiting = _Guarded()  # silences, apart: they wait in many a trace that is healthy
         for detector in self.detectors:
             for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
                 if not _concerns(tap.condition, event_type, status):
@@ -154,16 +154,29 @@ class Program:
                     waiting.add(detector, written)
                 else:
                     begun.add(detector, written)
-        lines = [*waiting.lines(), *begun.lines(), *lines, *last.lines()]
-        fields = self._fields_of(event_type, status)
-        if fields:
-            cell_bit = self.field_bits[_cell_name(event_type, status)]
-            bits = sum(fields.values()) | cell_bit
-            lines.append(f"if t.seen & {bits} != {bits}:")
-            lines.append(f"    t.seen |= {cell_bit}")
-            for name, bit in fields.items():
-                lines.append(f"    if {compiler.read(name)} is not None: t.seen |= {bit}")
+        going_on = waiting.lines() + begun.lines()
+        if going_on:
+            lines = ["a = t.active", "if a:", *(f"    {line}" for line in going_on), *lines]
+        if last.body:
+            lines += ["a = t.active", *last.lines()]
+        lines += self._seen_lines(compiler, event_type, status)
         return _compile(compiler, lines) if lines else None
+
+    def _seen_lines(self, compiler: Compiler, event_type: str, status: str) -> list[str]:
+        """Write what notes the fields that a trace has carried, as long as one is missing."""
+        fields = self._fields_of(event_type, status)
+        if not fields:
+            return []
+        cell_bit = self.field_bits[_cell_name(event_type, status)]
+        lines = [
+            f"m = {sum(fields.values()) | cell_bit} & ~t.seen",
+            "if m:",
+            f"    if m & {cell_bit}: t.seen |= {cell_bit}",
+        ]
+        for name, bit in fields.items():
+            read = compiler.read(name)
+            lines.append(f"    if m & {bit} and {read} is not None: t.seen |= {bit}")
+        return lines
 
     def _fields_of(self, event_type: str, status: str) -> dict[str, int]:
         """Return the fields whose presence in such an event decides what is checked."""
@@ -211,7 +224,7 @@ class _Guarded:
     def lines(self) -> list[str]:
         if not self.body:
             return []
-        return [f"a = t.active & {self.bits}", "if a:", *(f"    {line}" for line in self.body)]
+        return [f"if a & {self.bits}:", *(f"    {line}" for line in self.body)]
 
 
 def _tap_lines(
@@ -258,7 +271,8 @@ class OperationMasks(dict[str | None, int]):
         super().__init__()
         self._tests = list(tests)
 
-    def __missing__(self, operation: str | None) -> int:
+    def judge(self, operation: str | None) -> int:
+        """Return the tests that a name passes, and remember them."""
         mask = sum(1 << index for index, test in enumerate(self._tests) if test(operation))
         if len(self) >= MAX_OPERATIONS:  # names of a hostile trace must not pile up
             self.clear()
@@ -281,8 +295,10 @@ def _compile(compiler: Compiler, body: list[str]) -> Step:
     lines = [f"f_{name} = e.{name}" for name in sorted(compiler.fields_read)]
     lines += [f"{suffix} = None" for suffix in sorted(compiler.suffixes)]
     if compiler.operation_tests:
-        compiler.names["judged"] = OperationMasks(compiler.operation_tests)
-        lines.append("o = judged[e.operation]")
+        masks = OperationMasks(compiler.operation_tests)
+        compiler.names.update(judged=masks.get, judge=masks.judge)
+        lines.append("o = judged(e.operation)")
+        lines.append("if o is None: o = judge(e.operation)")
     lines += body
     source = "def step(e, t):\n" + "".join(f"    {line}\n" for line in lines)
     namespace: dict[str, Any] = dict(compiler.names)

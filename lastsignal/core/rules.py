@@ -75,6 +75,8 @@ class Rule:
             "error_class",
             "error_message",
             "timestamp",
+            "timestamp_source",
+            "framework",
         }
 
 
