@@ -79,6 +79,10 @@ def unwrap_error(value: object) -> ErrorFields:
         return _from_mapping(value, 0)
     if isinstance(value, list):
         return unwrap_error(value[0]) if value else ErrorFields()
+    if value is True:
+        return ErrorFields(message="unspecified error")
+    if isinstance(value, int):
+        return ErrorFields(message=str(value), http_status=http_status_of(value))
     return error_in_text(str(value))
 
 

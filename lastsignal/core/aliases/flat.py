@@ -61,28 +61,28 @@ class FlatDecoder:
         self, record: dict[str, Any], event_type: EventType, implied: Status | None
     ) -> Event:
         """Return a record's event, once it is known what happened."""
-        find = self._table.find
+        find, read = self._table.find, self._table.read
         error = unwrap_error(find(record, "error_message"))
         timestamp = self._table.timestamp(record)
         event = Event(
             timestamp=UNTIMED if timestamp is None else timestamp,
-            trace_id=text_of(find(record, "trace_id")) or "",
+            trace_id=read(record, "trace_id", text_of) or "",
             event_type=event_type,
-            operation=text_of(find(record, "operation")),
+            operation=read(record, "operation", text_of),
             error_message=error.message,
-            attempt=attempt_of(find(record, "attempt")),
+            attempt=read(record, "attempt", attempt_of),
             metadata=self._metadata(record),
-            agent=text_of(find(record, "agent")),
-            call_id=text_of(find(record, "call_id")),
-            parent_id=text_of(find(record, "parent_id")),
-            http_status=http_status_of(find(record, "http_status")) or error.http_status,
-            error_type=text_of(find(record, "error_type")) or error.type,
-            model=text_of(find(record, "model")),
-            input_tokens=count_of(find(record, "input_tokens")),
-            output_tokens=count_of(find(record, "output_tokens")),
-            cost_usd=amount_of(find(record, "cost_usd")),
+            agent=read(record, "agent", text_of),
+            call_id=read(record, "call_id", text_of),
+            parent_id=read(record, "parent_id", text_of),
+            http_status=read(record, "http_status", http_status_of) or error.http_status,
+            error_type=read(record, "error_type", text_of) or error.type,
+            model=read(record, "model", text_of),
+            input_tokens=read(record, "input_tokens", count_of),
+            output_tokens=read(record, "output_tokens", count_of),
+            cost_usd=read(record, "cost_usd", amount_of),
             duration_seconds=self._duration(record),
-            finish_reason=text_of(find(record, "finish_reason")),
+            finish_reason=read(record, "finish_reason", text_of),
             arguments_hash=hash_arguments(find(record, "arguments")),
         )
         self._judge(event, record, implied)
@@ -115,9 +115,9 @@ class FlatDecoder:
             event.error_message = None
 
     def _duration(self, record: Mapping[str, Any]) -> float | None:
-        seconds = amount_of(self._table.find(record, "duration_seconds"))
+        seconds = self._table.read(record, "duration_seconds", amount_of)
         if seconds is None:
-            milliseconds = amount_of(self._table.find(record, "duration_ms"))
+            milliseconds = self._table.read(record, "duration_ms", amount_of)
             seconds = None if milliseconds is None else milliseconds / 1000.0
         return seconds
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from lastsignal.core.aliases.fields import at, number_of, status_of, text_of
 from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
 from lastsignal.core.events import EventType, Status
 from lastsignal.core.timestamps import EARLIEST, LATEST, parse_timestamp
+
+Value = TypeVar("Value")
 
 Happened = tuple[EventType, Status | None]
 """What happened, and the status that its word itself means."""
@@ -33,6 +35,16 @@ class AliasTable:
             value = _value_at(record, alias)
             if value is not None and value != "":
                 return value
+        return None
+
+    def read(
+        self, record: Mapping[str, Any], name: str, convert: Callable[[object], Value | None]
+    ) -> Value | None:
+        """Return the first value among the names of a field that converts to what it holds."""
+        for alias in self.fields[name]:
+            value = _value_at(record, alias)
+            if value is not None and (converted := convert(value)) is not None:
+                return converted
         return None
 
     def event_type(self, record: Mapping[str, Any]) -> Happened | None:
@@ -61,7 +73,9 @@ class AliasTable:
 
     def timestamp(self, record: Mapping[str, Any]) -> float | None:
         """Return the record's time in epoch seconds."""
-        value = self.find(record, "timestamp")
+        return self.read(record, "timestamp", self._seconds)
+
+    def _seconds(self, value: object) -> float | None:
         ticks = number_of(value) if self.ticks_per_second else None
         if ticks is None or not self.ticks_per_second:
             return parse_timestamp(value)

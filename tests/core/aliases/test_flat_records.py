@@ -1,0 +1,268 @@
+"""Flat records: the published schema, read in one pass, and every name that custom loops use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lastsignal.core.aliases.flat import FlatDecoder
+from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
+from lastsignal.core.aliases.native import NativeDecoder
+from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, as_plain
+
+Read = Callable[..., tuple[list[Event], Any]]
+
+T0 = 1_780_000_000.0
+
+
+def flat(**fields: Any) -> Event:
+    """Return the event of a flat record."""
+    decoded = FlatDecoder("x").decode(json.dumps({"event": "tool_end", **fields}).encode())
+    assert isinstance(decoded, list)
+    return decoded[0]
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """Return an object that holds a value at a dotted path."""
+    for step in reversed(path.split(".")):
+        value = {step: value}
+    assert isinstance(value, dict)
+    return value
+
+
+SAYS: dict[str, tuple[Any, str, Any]] = {
+    "timestamp": ("2026-05-28T20:26:40Z", "timestamp", T0),
+    "trace_id": ("t-1", "trace_id", "t-1"),
+    "operation": ("search", "operation", "search"),
+    "model": ("m-1", "model", "m-1"),
+    "status": ("cancelled", "status", "aborted"),
+    "error_message": ("no such page", "error_message", "no such page"),
+    "attempt": (2, "attempt", 2),
+    "agent": ("scout", "agent", "scout"),
+    "call_id": ("c-1", "call_id", "c-1"),
+    "parent_id": ("p-1", "parent_id", "p-1"),
+    "http_status": (503, "http_status", 503),
+    "error_type": ("TimeoutError", "error_type", "TimeoutError"),
+    "input_tokens": (20, "input_tokens", 20),
+    "output_tokens": (5, "output_tokens", 5),
+    "cost_usd": (0.25, "cost_usd", 0.25),
+    "duration_seconds": (1.5, "duration_seconds", 1.5),
+    "duration_ms": (1500, "duration_seconds", 1.5),
+    "finish_reason": ("stop", "finish_reason", "stop"),
+    "output": ({"error": "no such page"}, "error_message", "no such page"),
+}
+"""Field → a value, and what the event says then."""
+
+
+@pytest.mark.parametrize(
+    ("field", "alias"),
+    [(field, alias) for field in SAYS for alias in ALIASES[field]],
+    ids=lambda value: value,
+)
+def test_every_name_of_a_field_is_read(field: str, alias: str) -> None:
+    written, name, expected = SAYS[field]
+
+    assert getattr(flat(**nested(alias, written)), name) == expected
+    assert getattr(flat(**{alias: written}), name) == expected
+
+
+@pytest.mark.parametrize("alias", ALIASES["arguments"])
+def test_arguments_are_hashed_wherever_they_stand(alias: str) -> None:
+    one, same, other = ({"q": 1, "p": 2}, '{"p": 2, "q": 1}', {"q": 2})
+
+    hashes = [flat(**nested(alias, value)).arguments_hash for value in (one, same, other)]
+
+    assert hashes[0] == hashes[1]
+    assert len({*hashes, None}) == 3
+
+
+@pytest.mark.parametrize("alias", ALIASES["event_type"])
+@pytest.mark.parametrize("word", ["tool_error", "Tool-Error", "tool.error", " TOOL ERROR "])
+def test_every_spelling_of_what_happened_is_understood(alias: str, word: str) -> None:
+    record = json.dumps({alias: word, "tool": "a"}).encode()
+
+    decoded = FlatDecoder("x").decode(record)
+
+    assert isinstance(decoded, list)
+    assert (decoded[0].event_type, decoded[0].status) == ("tool_result", "failed")
+
+
+def test_every_word_means_an_event_and_a_status_of_ours() -> None:
+    assert {event_type for event_type, _ in EVENT_WORDS.values()} == set(EVENT_TYPES)
+    assert {status for _, status in EVENT_WORDS.values() if status} == set(STATUSES)
+
+
+def test_the_first_name_that_says_something_wins() -> None:
+    assert flat(operation="", tool=None, tool_name="a", function="b").operation == "a"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({}, None, None),
+        ({"error": "boom"}, "failed", "boom"),
+        ({"error": True}, "failed", "unspecified error"),
+        ({"error": False}, None, None),
+        ({"error": {"type": "X", "message": "boom"}}, "failed", "boom"),
+        ({"status": "success", "error": ""}, "completed", None),
+        ({"status": "success", "error": "boom"}, "completed", None),
+        ({"status": "success", "output": "Error: no such page"}, "failed", "Error: no such page"),
+        ({"status": "success", "output": "a page about errors"}, "completed", None),
+        ({"output": '{"ok": false, "message": "denied"}'}, "failed", "denied"),
+        ({"success": False}, None, None),
+        ({"outcome": False}, "failed", None),
+        ({"status": 503}, None, None),
+    ],
+)
+def test_status_and_error_agree(
+    fields: dict[str, Any], status: str | None, message: str | None
+) -> None:
+    event = flat(tool="a", **fields)
+
+    assert (event.status, event.error_message) == (status, message)
+
+
+def test_a_number_as_status_is_the_code_of_the_answer() -> None:
+    assert flat(tool="a", status=429).http_status == 429
+    assert flat(tool="a", status="429").http_status == 429
+    assert flat(tool="a", error=503).http_status == 503
+
+
+def test_what_has_no_field_of_its_own_is_kept_as_metadata() -> None:
+    event = flat(tool="a", host="h", metadata={"region": "eu", "host": "m"})
+
+    assert event.metadata == {"host": "m", "region": "eu"}
+
+
+def test_amounts_that_cannot_be_are_no_amounts() -> None:
+    event = flat(cost=-1, duration_ms=-5, prompt_tokens=-3, attempt=0, completion_tokens=1e30)
+
+    assert (event.cost_usd, event.duration_seconds, event.attempt) == (None, None, None)
+    assert (event.input_tokens, event.output_tokens) == (None, None)
+
+
+def test_a_record_that_names_no_event_is_of_no_layout(read: Read) -> None:
+    events, reader = read(
+        {"event": "tool_end", "tool": "a"},
+        {"event": "cache_warmed", "size": 3},
+        {"event_type": "cache_warmed", "size": 3},
+        {"event": "tool_end"},
+    )
+
+    assert [event.operation for event in events] == ["a", None]
+    assert reader.skipped == {"unrecognised_record": 1, "unknown_event_type": 1}
+
+
+def native(**fields: Any) -> dict[str, Any]:
+    """Return a record of the published schema."""
+    return {
+        "timestamp": T0,
+        "trace_id": "t",
+        "event_type": "tool_result",
+        "operation": "search",
+        "status": "completed",
+        "error_message": None,
+        "attempt": 1,
+        "metadata": {},
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"timestamp": "2026-05-28T20:26:40Z"},
+        {"timestamp": T0 * 1000},
+        {"operation": None, "tool": "search"},
+        {"operation": None, "metadata": {"tool": "x"}, "tool_name": "search"},
+        {"status": "SUCCESS"},
+        {"attempt": "1"},
+        {"trace_id": "t", "agent": ""},
+        {"metadata": None},
+    ],
+)
+def test_an_inexact_native_record_says_the_same_as_the_exact_one(fields: dict[str, Any]) -> None:
+    exact = NativeDecoder("x").decode(json.dumps(native()).encode())
+    inexact = NativeDecoder("x").decode(json.dumps(native(**fields)).encode())
+    assert isinstance(exact, list) and isinstance(inexact, list)
+
+    for name in ("timestamp", "trace_id", "event_type", "operation", "status", "attempt"):
+        assert getattr(inexact[0], name) == getattr(exact[0], name)
+
+
+def test_a_failure_names_its_code_and_its_type() -> None:
+    record = native(
+        status="failed",
+        error_message="RateLimitError('slow down')",
+        metadata={"status_code": 429},
+    )
+    (event,) = NativeDecoder("x").decode(json.dumps(record).encode())  # type: ignore[misc]  # events, no Drop
+
+    assert (event.error_message, event.error_type, event.http_status) == (
+        "slow down",
+        "RateLimitError",
+        429,
+    )
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"input_tokens": 20, "output_tokens": 5},
+        {"prompt_tokens": 20, "completion_tokens": 5},
+        {"usage": {"prompt_tokens": 20, "completion_tokens": 5}},
+        {"usage": {"input_tokens": 20, "output_tokens": 5}},
+        {"tokens": {"input": 20, "output": 5}},
+    ],
+)
+def test_what_a_model_call_used_is_found_in_its_metadata(usage: dict[str, Any]) -> None:
+    record = native(event_type="model_call", metadata={**usage, "model": "m", "cost_usd": 0.5})
+    (event,) = NativeDecoder("x").decode(json.dumps(record).encode())  # type: ignore[misc]  # events, no Drop
+
+    assert (event.input_tokens, event.output_tokens, event.model) == (20, 5, "m")
+    assert event.cost_usd == 0.5
+
+
+exact_records = st.fixed_dictionaries(
+    {
+        "timestamp": st.floats(T0, T0 + 1e6),
+        "trace_id": st.text(min_size=1, max_size=5),
+        "event_type": st.sampled_from(EVENT_TYPES),
+        "operation": st.sampled_from(["search", "m-1"]),
+        "status": st.sampled_from(STATUSES),
+        "error_message": st.sampled_from([None, "boom", "HTTP 429 Too Many Requests"]),
+        "attempt": st.none() | st.integers(1, 5),
+        "metadata": st.sampled_from(
+            [
+                {},
+                {"arguments": {"q": 1}},
+                {"input_tokens": 5, "output_tokens": 2, "cost_usd": 0.5, "model": "m-1"},
+                {"http_status": 503, "error_type": "X"},
+            ]
+        ),
+    },
+    optional={"agent": st.just("a"), "call_id": st.just("c"), "parent_id": st.just("p")},
+)
+
+
+@given(record=exact_records)
+def test_the_fast_path_says_just_what_the_tolerant_one_says(record: dict[str, Any]) -> None:
+    data = json.dumps(record).encode()
+    fast, tolerant = NativeDecoder("x").decode(data), FlatDecoder("x").decode(data)
+    assert isinstance(fast, list) and isinstance(tolerant, list)
+
+    one, other = as_plain(fast[0]), as_plain(tolerant[0])
+    # read where an event of this type can carry it, or kept as it was written
+    for name in ("framework", "metadata", "arguments_hash", "error_type", "http_status", "model"):
+        one.pop(name, None), other.pop(name, None)
+    for name in ("input_tokens", "output_tokens", "cost_usd"):
+        if record["event_type"] != "model_call" or record["status"] == "started":
+            one.pop(name, None), other.pop(name, None)
+    if record["status"] in ("started", "completed") or record["error_message"] is None:
+        one.pop("error_message", None), other.pop("error_message", None)
+    assert one == other
