@@ -16,7 +16,7 @@ from lastsignal.core.aliases.reader import judge
 from lastsignal.core.conditions import CLOSED_SETS, FIELDS, Complaint
 from lastsignal.core.durations import Duration, parse_duration
 from lastsignal.core.events import Event, EventType, Status
-from lastsignal.core.rule_shape import check_names, convert, nearest, shown
+from lastsignal.core.rule_shape import check_names, convert, fields_of, nearest, shown
 from lastsignal.core.rule_text import RuleCase, Severity
 
 START = 1_700_000_000.0
@@ -134,7 +134,7 @@ def _check_expectation(
 def _check_fields(
     raw: Mapping[str, Any], kind: type[msgspec.Struct], place: str, complain: Complaint
 ) -> None:
-    for field in msgspec.structs.fields(kind):
+    for field in fields_of(kind):
         if field.name in raw:
             convert(raw[field.name], field.type, f"{place}.{field.name}", complain)
 

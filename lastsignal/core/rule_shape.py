@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import types
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -18,6 +19,9 @@ from lastsignal.core.durations import Duration, parse_duration
 
 _YAML_BOOL = "YAML reads yes, no, on and off as true and false: put the word in quotes"
 _QUOTE = "put it in quotes"
+
+fields_of = cache(msgspec.structs.fields)
+"""The fields of a struct; asking for them anew costs more than reading a rule."""
 
 _SCALARS: dict[Any, tuple[str, str]] = {
     str: ("text", "write text"),
@@ -65,7 +69,7 @@ def convert_fields(
 
     values = {
         field.name: convert(raw[field.name], field.type, field.name, note)
-        for field in msgspec.structs.fields(kind)
+        for field in fields_of(kind)
         if field.name in raw
     }
     return {name: value for name, value in values.items() if name not in told}
@@ -75,7 +79,7 @@ def check_names(
     raw: Mapping[Any, Any], kind: type[msgspec.Struct], place: str, noun: str, complain: Complaint
 ) -> None:
     """Tell of every unknown and every missing key of a map."""
-    fields = msgspec.structs.fields(kind)
+    fields = fields_of(kind)
     names = [field.name for field in fields]
     tag = kind.__struct_config__.tag_field
     for key in raw:
@@ -153,7 +157,7 @@ def _tell_struct(
 ) -> None:
     noun = {"RuleCase": "a test", "Step": "a step"}.get(kind.__name__, "it")
     if not isinstance(value, dict):
-        keys = ", ".join(f"{field.name}: …" for field in msgspec.structs.fields(kind)[:2])
+        keys = ", ".join(f"{field.name}: …" for field in fields_of(kind)[:2])
         complain(place, f"{noun} is a map, got {shown(value)}", f"write {{{keys}}}")
         return
     check_names(value, kind, place, noun, complain)
@@ -163,7 +167,7 @@ def _tell_struct(
 def _tell_fields(
     value: Mapping[Any, Any], kind: type[msgspec.Struct], place: str, complain: Complaint
 ) -> None:
-    for field in msgspec.structs.fields(kind):
+    for field in fields_of(kind):
         if field.name in value:
             _tell(value[field.name], field.type, f"{place}.{field.name}", complain)
 
