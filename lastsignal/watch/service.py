@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import msgspec
+from anyio.abc import TaskStatus
 from prometheus_client import CollectorRegistry
 
 import lastsignal
@@ -135,13 +136,13 @@ class Service:
         )
         standing = Standing(self.daemon, self.tailer, keeper)
         async with anyio.create_task_group() as tasks:
+            await tasks.start(self._obey_signals, keeper, tasks.cancel_scope)
             if config.http.enabled and not self.request.once:
                 http = settings.http_settings(config.http)
                 address = await tasks.start(serve, http, standing, metrics.registry)
                 self.teller.log.info("http", address=str(address))
             tasks.start_soon(self.notifier.run)
             tasks.start_soon(self.tailer.run, send)
-            tasks.start_soon(self._obey_signals, keeper, tasks.cancel_scope)
             tasks.start_soon(self._stand)
             tasks.start_soon(self.supervisor.show_life, self._moves)
             if section.reload_on_change:
@@ -174,19 +175,27 @@ class Service:
     async def _stand(self) -> None:
         """Tell the metrics how the parts stand."""
         behind_since: float | None = None
+        outboxes = [str(one.name) for one in self.request.config.targets if one.enabled]
         while True:
             stats, now = self.tailer.stats(), time.monotonic()
             behind_since = (behind_since or now) if stats.behind_bytes else None
             lag = 0.0 if behind_since is None else now - behind_since
             self.teller.stand(stats, self.daemon.analysis, lag)
-            self.teller.store(self.daemon.store)
+            self.teller.store(self.daemon.store, outboxes)
             await anyio.sleep(STAND_INTERVAL)
 
-    async def _obey_signals(self, keeper: RuleKeeper, scope: anyio.CancelScope) -> None:
+    async def _obey_signals(
+        self,
+        keeper: RuleKeeper,
+        scope: anyio.CancelScope,
+        *,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
         """SIGHUP reads the rules again; SIGTERM and SIGINT drain, a second one ends at once."""
         ends = 0
         wanted = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         with anyio.open_signal_receiver(*wanted) as signals:
+            task_status.started()
             async with anyio.create_task_group() as tasks:
                 async for number in signals:
                     if number == signal.SIGHUP:

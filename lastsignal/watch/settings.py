@@ -5,8 +5,12 @@ from __future__ import annotations
 from lastsignal.edges import config as configured
 from lastsignal.edges import notify
 from lastsignal.edges.http import HttpSettings
+from lastsignal.edges.inputs.folders import FOREIGN_FOLDERS, FOREIGN_NAMES, FOREIGN_SUFFIXES
 from lastsignal.edges.logs import own_file
 from lastsignal.edges.tailer import TailerConfig
+
+NEVER_TAILED = (*FOREIGN_SUFFIXES, ".zip", ".eval")
+"""Archives have their index at their end: what grows is none."""
 
 
 def tailer_settings(config: configured.Config) -> TailerConfig:
@@ -16,6 +20,7 @@ def tailer_settings(config: configured.Config) -> TailerConfig:
         patterns=tuple(inputs.paths),
         exclude=inputs.exclude,
         start=inputs.start,
+        takes_below_folder=is_trace_name,
         own_paths=(str(config.state_dir), *([own_log] if (own_log := own_file()) else [])),
         scan_interval=inputs.scan_interval,
         poll_interval=inputs.poll_interval,
@@ -24,6 +29,17 @@ def tailer_settings(config: configured.Config) -> TailerConfig:
         wait_after_rename=inputs.wait_after_rename,
         copy_patience=inputs.copy_patience,
         notifies=inputs.change_notification,
+    )
+
+
+def is_trace_name(path: str) -> bool:
+    """Whether a file below a folder may be a trace, by its name: as `diagnose` takes it."""
+    *folders, name = path.split("/")
+    return not (
+        name.startswith(".")
+        or name in FOREIGN_NAMES
+        or name.endswith(NEVER_TAILED)
+        or not FOREIGN_FOLDERS.isdisjoint(folders)
     )
 
 

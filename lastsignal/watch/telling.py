@@ -126,12 +126,19 @@ class Teller(Observer):
         self._incidents(analysis)
         self._groups(analysis)
 
-    def store(self, store: Store) -> None:
-        """Take how much the state takes on the disk, and the letters that were given up."""
+    def store(self, store: Store, targets: Sequence[str]) -> None:
+        """Take how much the state takes on the disk, and what it holds for each target.
+
+        A worker says so too, but not while its target hangs.
+        """
+        notifying = self.metrics.notifying
         with suppress(OSError, StoreError):
             self.metrics.storing.bytes.set(store.size())
-            for target, count in store.outbox.dead_by_target().items():
-                self.metrics.notifying.dead_letters.set(count, target)
+            tally = store.outbox.tally()
+            for target in targets:
+                count, oldest = tally.get((target, "pending"), (0, None))
+                notifying.waiting(target, count, oldest)
+                notifying.dead_letters.set(tally.get((target, "dead"), (0, 0.0))[0], target)
 
     def _incidents(self, analysis: Analysis) -> None:
         book, incidents = analysis.book, self.metrics.incidents
@@ -157,7 +164,7 @@ class Teller(Observer):
         counts: Counter[str] = Counter({rule.id: 0 for rule in analysis.engine.rules})
         for trace in [analysis.engine.state.shared, *analysis.engine.traces.values()]:
             for group in trace.groups.values():
-                counts[group.rule] += 1
+                counts[group.rule.partition("@")[0]] += 1
         self.metrics.judging.groups.replace({(rule,): n for rule, n in counts.items()})
         ended = time.monotonic()
         self._next_groups = ended + max(GROUPS_EVERY, 100 * (ended - began))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -58,9 +60,15 @@ def trace_lines(count: int, seed: int, runs: int = 40) -> Iterator[bytes]:
 
 
 class Writer:
-    """Writes lines to a file in torn pieces, and rotates it now and then."""
+    """Writes lines to a file in torn pieces, and rotates it now and then.
 
-    def __init__(self, folder: Path, lines: list[bytes], seed: int, rotate_every: int) -> None:
+    Rotation renames it, compresses what was renamed before (`gzip`), or copies and truncates it.
+    """
+
+    def __init__(
+        self, folder: Path, lines: list[bytes], seed: int, rotate_every: int, how: str = "rename"
+    ) -> None:
+        self._how = how
         self.path = folder / "trace.jsonl"
         self.folder = folder
         self.written = 0
@@ -90,10 +98,22 @@ class Writer:
         self._file.close()
 
     def _rotate(self) -> None:
-        self._file.close()
+        former = self._rotated(self._rotations)
         self._rotations += 1
-        self.path.rename(self.folder / f"trace-{self._rotations:04d}.jsonl")
+        if self._how == "copytruncate":
+            shutil.copyfile(self.path, self._rotated(self._rotations))
+            self._file.truncate(0)
+            return
+        self._file.close()
+        self.path.rename(self._rotated(self._rotations))
         self._file = self.path.open("ab", buffering=0)
+        if self._how == "gzip" and former.exists():
+            packed = former.with_name(f"{former.name}.gz")
+            packed.write_bytes(gzip.compress(former.read_bytes()))
+            former.unlink()
+
+    def _rotated(self, number: int) -> Path:
+        return self.folder / f"trace.jsonl-{20260101 + number}"
 
 
 def start_watch(folder: Path, state: Path, *options: str) -> subprocess.Popen[bytes]:
@@ -102,14 +122,19 @@ def start_watch(folder: Path, state: Path, *options: str) -> subprocess.Popen[by
     config.write_text("[http]\nenabled = false\n")
     command = [*LASTSIGNAL, "watch", str(folder), "--state-dir", str(state), *options]
     command += ["--config", str(config)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with log_of(state).open("wb") as log:
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+
+
+def log_of(state: Path) -> Path:
+    """Return where the daemon that was started last writes its log."""
+    return state.with_suffix(".log")
 
 
 def watch_once(folder: Path, state: Path) -> None:
     """Let the daemon read what is left, and stop."""
     process = start_watch(folder, state, "--once")
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors.decode()
+    assert process.wait(120) == 0, log_of(state).read_text()
 
 
 def incidents(state: Path) -> list[Incident]:
@@ -142,22 +167,38 @@ def found_by_diagnose(folder: Path) -> list[Found]:
     )
 
 
-def treat_badly(folder: Path, state: Path, lines: int, kills: int, seed: int) -> int:
+def treat_badly(
+    folder: Path, state: Path, lines: int, kills: int, seed: int, how: str = "rename"
+) -> int:
     """Write while the daemon runs and is killed again and again; return how often it was."""
     chance = random.Random(seed)
-    writer = Writer(folder, list(trace_lines(lines, seed)), seed, rotate_every=lines // 7 + 1)
-    killed = 0
-    while killed < kills or not writer.is_done:
+    writer = Writer(folder, list(trace_lines(lines, seed)), seed, lines // 7 + 1, how)
+    share = max(1, lines // (kills + 1))
+    for _ in range(kills):
         process = start_watch(folder, state)
-        deadline = time.monotonic() + 0.5 + chance.random() * 0.8
-        while time.monotonic() < deadline:
-            writer.write(max(1, lines // max(1, kills) // 20))
-            time.sleep(0.005)
-        if killed < kills:
-            process.kill()
-            killed += 1
-        else:
-            process.terminate()
-        process.communicate(timeout=60)
-    writer.close()
-    return killed
+        aim = writer.written + share
+        if chance.random() < 0.9:  # else it is killed while it starts
+            wait_until_it_reads(process, state)
+        deadline = time.monotonic() + chance.random() * 0.6
+        while time.monotonic() < deadline and writer.written < aim:
+            writer.write(max(1, share // 20))
+            time.sleep(chance.random() * 0.02)
+        process.kill()
+        process.wait(60)
+        writer.write(max(0, aim - writer.written) if chance.random() < 0.5 else 0)
+    process = start_watch(folder, state)
+    wait_until_it_reads(process, state)
+    while not writer.is_done:
+        writer.write(max(1, share // 5))
+    process.terminate()
+    assert process.wait(60) == 0, log_of(state).read_text()
+    return kills
+
+
+def wait_until_it_reads(process: subprocess.Popen[bytes], state: Path) -> None:
+    """Wait until the daemon has begun."""
+    deadline = time.monotonic() + 60
+    while b'"watching"' not in log_of(state).read_bytes():
+        assert process.poll() is None, log_of(state).read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

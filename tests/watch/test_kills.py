@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from pathlib import Path
 
 import pytest
+from watch import harness
 
-sys.path.insert(0, str(Path(__file__).parent))
-import harness
+LINES = int(os.environ.get("LASTSIGNAL_KILL_LINES", "6000"))
+KILLS = int(os.environ.get("LASTSIGNAL_KILLS", "6"))
 
 
-@pytest.mark.timeout(240)
-def test_kills_at_random_points_change_no_finding(tmp_path: Path) -> None:
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("how", ["rename", "gzip", "copytruncate"])
+def test_kills_at_random_points_change_no_finding(tmp_path: Path, how: str) -> None:
     folder, state = tmp_path / "traces", tmp_path / "state"
     folder.mkdir()
 
-    killed = harness.treat_badly(folder, state, lines=6_000, kills=12, seed=5)
+    killed = harness.treat_badly(folder, state, LINES, KILLS, seed=5, how=how)
     harness.watch_once(folder, state)
 
     found = harness.found_by_watch(state)
-    assert killed == 12
+    assert killed == KILLS
     assert len(found) > 100
     assert found == harness.found_by_diagnose(folder)

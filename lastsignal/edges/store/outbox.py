@@ -60,10 +60,13 @@ class Outbox:
         rows = self._database.query(f"{_SELECT_ROW} WHERE o.state = 'dead' ORDER BY o.id", ())
         return [OutboxRow(*one) for one in rows]
 
-    def dead_by_target(self) -> dict[str, int]:
-        """Return how many letters are dead, by target."""
-        query = "SELECT target, count(*) FROM outbox WHERE state = 'dead' GROUP BY target"
-        return dict(self._database.query(query))
+    def tally(self) -> dict[tuple[str, str], tuple[int, float]]:
+        """Return how many rows there are by target and state, and when the oldest was made."""
+        rows = self._database.query(
+            "SELECT o.target, o.state, count(*), min(n.created_at)"
+            " FROM outbox o JOIN notices n ON n.id = o.notice GROUP BY o.target, o.state"
+        )
+        return {(target, state): (count, oldest) for target, state, count, oldest in rows}
 
     def sent(self, row_id: int) -> None:
         """Take a delivered notice out of the outbox."""
