@@ -135,6 +135,33 @@ def test_formats_checks_a_file_of_aliases(
     )
 
 
+def test_watch_reads_the_layouts_of_its_configuration(
+    acme: Path, aliases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "state"
+    command = ["watch", str(acme), "--once", "--config", str(aliases), "--state-dir", str(state)]
+
+    assert run(command) == 0
+    assert run(["incidents", "list", "--json", "--state-dir", str(state)]) == 0
+    assert "tool_timeout" in capsys.readouterr().out
+
+
+def test_a_mistake_in_the_aliases_of_the_configuration_is_told_with_its_line(
+    aliases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    aliases.write_text(
+        ALIASES.replace('"tool_result"', '"tool_resul"').replace("operation =", "oprtion ="),
+        encoding="utf-8",
+    )
+    command = ["watch", "x", "--once", "--config", str(aliases), "--state-dir", str(tmp_path)]
+
+    assert run(command) == 3
+
+    error = capsys.readouterr().err
+    assert f"{aliases}:3: `oprtion` is no field of an event; did you mean `operation`?" in error
+    assert f"{aliases}:17: `event_type` cannot be `tool_resul`;" in error
+
+
 def test_a_file_without_aliases_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import click
 import structlog
 
+from lastsignal.commands.aliases import ladder_of
 from lastsignal.commands.config import config_option
-from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.rules import Rule
+from lastsignal.core.rules import Rule, vary
 from lastsignal.edges import logs
-from lastsignal.edges.config import Config, LoadedConfig, Override, check_rules, load_config
+from lastsignal.edges.config import (
+    Config,
+    LoadedConfig,
+    Override,
+    Rules,
+    check_rules,
+    load_config,
+)
 from lastsignal.edges.rulefiles import load_rules
 from lastsignal.errors import UsageError
 from lastsignal.watch import Request
@@ -75,7 +85,8 @@ def watch(
     section = loaded.config.log
     logs.configure(section.level, section.format, secrets=secrets_of(loaded.config))
     log = structlog.get_logger("watch")
-    request = Request(config=loaded.config, load_rules=load, ladder=LADDER, once=once)
+    ladder = ladder_of(loaded.config.aliases)
+    request = Request(config=loaded.config, load_rules=load, ladder=ladder, once=once)
     anyio.run(run_watch, request, log)
     return 0
 
@@ -92,8 +103,37 @@ def rules_of(loaded: LoadedConfig) -> list[Rule]:
     problems = check_rules(loaded, plain)
     if problems:
         raise UsageError("\n".join(map(str, problems)))
-    rules = load_rules(section.paths, builtin=section.builtin, params=section.params)
-    return [rule for rule in rules if rule.id not in section.disabled]
+    load = partial(load_rules, section.paths, builtin=section.builtin)
+    rules = [rule for rule in load(params=section.params) if rule.id not in section.disabled]
+    return [one for rule in rules for one in varied(rule, section, load)]
+
+
+def varied(rule: Rule, section: Rules, load: Callable[..., list[Rule]]) -> list[Rule]:
+    """Return a rule with the parameters that some agents and operations have for themselves."""
+    own = section.params.get(rule.id, {})
+    result = [(rule, own)]
+    for field, tables in (("agent", section.agents), ("operation", section.operations)):
+        wanted = {name: params[rule.id] for name, params in tables.items() if rule.id in params}
+        parted: list[tuple[Rule, Mapping[str, Any]]] = []
+        for base, params in result:
+            special = {
+                name: replace(
+                    _with(load, section, rule.id, {**params, **more}), variant=base.variant
+                )
+                for name, more in wanted.items()
+            }
+            for one in vary(base, field, special):
+                name = one.variant.rpartition(f"{field}=")[2]
+                parted.append((one, {**params, **wanted.get(name, {})}))
+        result = parted
+    return [one for one, _ in result]
+
+
+def _with(
+    load: Callable[..., list[Rule]], section: Rules, rule_id: str, params: Mapping[str, Any]
+) -> Rule:
+    loaded = load(params={**section.params, rule_id: params})
+    return next(rule for rule in loaded if rule.id == rule_id)
 
 
 def secrets_of(config: Config) -> list[str]:
