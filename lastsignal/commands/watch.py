@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import structlog
 
 from lastsignal.commands.aliases import ladder_of
 from lastsignal.commands.config import config_option
-from lastsignal.core.rules import Rule, vary
+from lastsignal.core.rules import Rule, shared_out
 from lastsignal.edges import logs
 from lastsignal.edges.config import (
     Config,
@@ -110,30 +109,27 @@ def rules_of(loaded: LoadedConfig) -> list[Rule]:
 
 def varied(rule: Rule, section: Rules, load: Callable[..., list[Rule]]) -> list[Rule]:
     """Return a rule with the parameters that some agents and operations have for themselves."""
-    own = section.params.get(rule.id, {})
-    result = [(rule, own)]
-    for field, tables in (("agent", section.agents), ("operation", section.operations)):
-        wanted = {name: params[rule.id] for name, params in tables.items() if rule.id in params}
-        parted: list[tuple[Rule, Mapping[str, Any]]] = []
-        for base, params in result:
-            special = {
-                name: replace(
-                    _with(load, section, rule.id, {**params, **more}), variant=base.variant
-                )
-                for name, more in wanted.items()
-            }
-            for one in vary(base, field, special):
-                name = one.variant.rpartition(f"{field}=")[2]
-                parted.append((one, {**params, **wanted.get(name, {})}))
-        result = parted
-    return [one for one, _ in result]
+    agents = {name: params[rule.id] for name, params in section.agents.items() if rule.id in params}
+    operations = {
+        name: params[rule.id] for name, params in section.operations.items() if rule.id in params
+    }
+    if not agents and not operations:
+        return [rule]
+    parts = []
+    for agent in (None, *agents):
+        for operation in (None, *operations):
+            own = {**agents.get(agent or "", {}), **operations.get(operation or "", {})}
+            one = _with(load, section, rule.id, own)
+            one = shared_out(one, "agent", agent, list(agents))
+            parts.append(shared_out(one, "operation", operation, list(operations)))
+    return parts
 
 
 def _with(
-    load: Callable[..., list[Rule]], section: Rules, rule_id: str, params: Mapping[str, Any]
+    load: Callable[..., list[Rule]], section: Rules, rule_id: str, own: Mapping[str, Any]
 ) -> Rule:
-    loaded = load(params={**section.params, rule_id: params})
-    return next(rule for rule in loaded if rule.id == rule_id)
+    params = {**section.params, rule_id: {**section.params.get(rule_id, {}), **own}}
+    return next(rule for rule in load(params=params) if rule.id == rule_id)
 
 
 def secrets_of(config: Config) -> list[str]:

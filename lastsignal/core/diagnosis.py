@@ -73,11 +73,12 @@ def diagnose_trace(engine: Engine, trace: TraceState, shared: Sequence[Group] = 
         trace: its state, after `Engine.finish`.
         shared: groups of rules across traces that opened in this trace.
     """
+    by_key = {rule.key: rule for rule in engine.rules}
     rules = {rule.id: rule for rule in engine.rules}
     fired = [group for group in [*trace.groups.values(), *shared] if group.is_open]
     outcome = outcome_of(trace, bool(fired))
     findings = [
-        finding_of(rules[group.rule], group, _effective(rules[group.rule], group, outcome))
+        finding_of(by_key[group.rule], group, _effective(by_key[group.rule], group, outcome))
         for group in fired
     ]
     findings.sort(key=lambda finding: (finding.first_seen, finding.opened_at, finding.rule))
@@ -201,7 +202,12 @@ def _wasted(trace: TraceState, fired: Sequence[Group], cause: Finding | None) ->
     if cause is None:
         return None
     group = next(
-        (g for g in fired if g.rule == cause.rule and g.opened_at == cause.opened_at), None
+        (
+            group
+            for group in fired
+            if group.rule.partition("@")[0] == cause.rule and group.opened_at == cause.opened_at
+        ),
+        None,
     )
     if group is None or group.at_open is None:
         return None

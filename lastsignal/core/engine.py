@@ -119,7 +119,7 @@ class Engine:
                 ended=list(state.ended),
                 clocks=state.clocks,
                 deadlines=state.deadlines,
-                fingerprints={rule.id: rule.fingerprint for rule in self.rules},
+                fingerprints={rule.key: rule.fingerprint for rule in self.rules},
                 field_bits=self.program.field_bits,
                 evicted_traces=state.evicted_traces,
             )
@@ -147,7 +147,7 @@ class Engine:
         state.clocks.update(saved.clocks)
         state.deadlines = saved.deadlines
         state.evicted_traces = saved.evicted_traces
-        same = {r.id for r in self.rules if saved.fingerprints.get(r.id) == r.fingerprint}
+        same = {r.key for r in self.rules if saved.fingerprints.get(r.key) == r.fingerprint}
         for trace in [*state.traces.values(), state.shared]:
             self._fit(trace, same, saved.field_bits)
 
@@ -204,7 +204,7 @@ class Engine:
         The end of a sub-agent is no end of the run: its parent may know what to do.
         """
         for key, group in list(trace.groups.items()):
-            if group.rule == detector.rule.id:
+            if group.rule == detector.rule.key:
                 signal = answer(group, event)
                 if detector.ends_trace and signal is Signal.OPEN:
                     if trace.runs or not is_latest(group, trace):

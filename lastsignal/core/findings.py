@@ -62,7 +62,7 @@ def finding_of(rule: Rule, group: Group, severity: Severity | None = None) -> Fi
     named = {name: group.trace_id if name == "trace_id" else next(values) for name in names}
     texts = _template_values(rule, group, named)
     return Finding(
-        id=finding_id(rule.id, named),
+        id=finding_id(rule.key, named),
         rule=rule.id,
         severity=severity or rule.text.severity,
         category=rule.text.category,

@@ -70,7 +70,7 @@ class Detector:
 
     def key(self, values: list[Any]) -> str:
         """Return the name of a group among all of a trace, as the compiled steps write it."""
-        return SEPARATOR.join([self.rule.id, *map(str, values)])
+        return SEPARATOR.join([self.rule.key, *map(str, values)])
 
 
 class Program:
@@ -80,7 +80,7 @@ class Program:
         self.field_bits: dict[str, int] = {}
         self._next_bit = 1
         self.detectors: list[Detector] = [self._detector(rule) for rule in rules]
-        self.by_rule = {detector.rule.id: detector for detector in self.detectors}
+        self.by_rule = {detector.rule.key: detector for detector in self.detectors}
         for event_type in EVENT_TYPES:
             for status in STATUSES:
                 self._bits({_cell_name(event_type, status)})
@@ -117,14 +117,15 @@ class Program:
 
     def not_checked(self, trace: TraceState) -> list[str]:
         """Return the rules whose events came, but without the fields that they need."""
-        return sorted(
+        blind = {
             detector.rule.id
             for detector in self.detectors
             if detector.required & ~trace.seen
             and any(
                 trace.seen & self.field_bits.get(_cell_name(*cell), 0) for cell in detector.cells
             )
-        )
+        }
+        return sorted(blind)
 
     def _bits(self, fields: set[str]) -> int:
         bits = 0
@@ -140,20 +141,25 @@ class Program:
             create=hooks.create, signal=hooks.signal, settle=hooks.settle, shared=hooks.shared
         )
         begun, lines, last = _Guarded(), [], _Guarded()
+        named = _Guarded("o")  # of few operations by name: one look passes over all of them
         waiting = _Guarded()  # silences, apart: they wait in many a trace that is healthy
         for detector in self.detectors:
             for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
                 if not _concerns(tap.condition, event_type, status):
                     continue
-                written = _tap_lines(compiler, detector, tap, known)
+                written, operations = _tap_lines(compiler, detector, tap, known)
                 if tap.every_group:
-                    last.add(detector, written)
+                    last.add(detector.bit, written)
                 elif tap.creates or not detector.rule.within_trace:
-                    lines += written
+                    if operations:
+                        named.add(operations, written)
+                    else:
+                        lines += written
                 elif detector.silence is not None:
-                    waiting.add(detector, written)
+                    waiting.add(detector.bit, written)
                 else:
-                    begun.add(detector, written)
+                    begun.add(detector.bit, written)
+        lines = named.lines() + lines
         going_on = waiting.lines() + begun.lines()
         if going_on:
             lines = ["a = t.active", "if a:", *(f"    {line}" for line in going_on), *lines]
@@ -212,32 +218,41 @@ def _concerns(condition: Condition, event_type: str, status: str) -> bool:
 
 @dataclass(slots=True)
 class _Guarded:
-    """Lines that concern only traces in which one of their rules has a group."""
+    """Lines that concern only traces, or operations, with one of some bits."""
 
+    local: str = "a"
+    """The bits that are looked at: rules that have a group in the trace, or `o`."""
     bits: int = 0
     body: list[str] = field(default_factory=list)
 
-    def add(self, detector: Detector, written: list[str]) -> None:
-        self.bits |= detector.bit
+    def add(self, bits: int, written: list[str]) -> None:
+        self.bits |= bits
         self.body += written
 
     def lines(self) -> list[str]:
         if not self.body:
             return []
-        return [f"if a & {self.bits}:", *(f"    {line}" for line in self.body)]
+        return [f"if {self.local} & {self.bits}:", *(f"    {line}" for line in self.body)]
 
 
 def _tap_lines(
     compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]
-) -> list[str]:
-    """Write what one tap does: guard, find the group, ask the window, tell of its answer."""
+) -> tuple[list[str], int]:
+    """Write what one tap does: guard, find the group, ask the window, tell of its answer.
+
+    Beside it, the bit of the operations that it names, 0 where most operations concern it.
+    """
     guards = [] if tap.creates else [f"a & {detector.bit}"]
     if not detector.rule.within_trace:
         guards.clear()
     rest, operation = part_by_operation(specialise(tap.condition, known))
     condition = compiler.expression(rest)
     guards += [] if condition == "True" else [condition]
-    guards += [] if operation is None else [compiler.operation_guard(operation)]
+    operations = 0
+    if operation is not None:
+        guard = compiler.operation_guard(operation)
+        guards.append(guard)
+        operations = int(guard.removeprefix("o & ")) if _names(operation) else 0
     guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
     if tap.in_time:
         guards.insert(0, f"e.timestamp >= t.last_at - {LATE_SECONDS}")
@@ -249,7 +264,7 @@ def _tap_lines(
     groups = "t.groups" if detector.rule.within_trace else "shared.groups"
     name, answer = compiler.constant(detector), compiler.constant(tap.answer)
     if tap.every_group:
-        return [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"]
+        return [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"], 0
     lines = [f"k = {key}", f"g = {groups}.get(k)"]
     if tap.creates:
         lines.append(f"if g is None: g = create({name}, k, e, t)")
@@ -260,8 +275,18 @@ def _tap_lines(
         lines.append(f"s = {answer}(g, e) if g is not None else 0")
     lines.append(f"if s: signal({name}, k, g, s, e, t)")
     if guards:
-        return [f"if {' and '.join(guards)}:", *(f"    {line}" for line in lines)]
-    return lines
+        lines = [f"if {' and '.join(guards)}:", *(f"    {line}" for line in lines)]
+    return lines, operations
+
+
+def _names(operation: Condition) -> bool:
+    """Whether a condition holds for few operations: those that it names, and not all others."""
+    if operation.kind == "not":
+        return False
+    test = operation.test
+    if test is not None:
+        return test.modifier != "exists" and None not in test.values
+    return any(map(_names, operation.parts))
 
 
 class OperationMasks(dict[str | None, int]):
@@ -284,11 +309,11 @@ def _key_expression(compiler: Compiler, detector: Detector) -> str:
     """Write the group's name; rules that group by the same fields share the text made of these."""
     group_by = [name for name in detector.rule.window.group_by if name != "trace_id"]
     if not group_by:
-        return repr(detector.rule.id)
+        return repr(detector.rule.key)
     suffix = "s_" + "_".join(name.replace(".", "_").replace("|", "_") for name in group_by)
     placeholders = "".join(f"{SEPARATOR}{{{compiler.read(name)}}}" for name in group_by)
     compiler.suffixes[suffix] = f'f"{placeholders}"'
-    return f"{detector.rule.id!r} + ({suffix} or ({suffix} := {compiler.suffixes[suffix]}))"
+    return f"{detector.rule.key!r} + ({suffix} or ({suffix} := {compiler.suffixes[suffix]}))"
 
 
 def _compile(compiler: Compiler, body: list[str]) -> Step:

@@ -6,8 +6,8 @@ a path such as `where.any[0].status`, which the edge that read the file turns in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +19,7 @@ from lastsignal.core.conditions import (
     NUMERIC_FIELDS,
     Complaint,
     Condition,
+    Test,
     parse_condition,
     possible,
 )
@@ -29,7 +30,16 @@ from lastsignal.core.rule_text import SEVERITIES, RuleCase, RuleText, Scalar, Se
 from lastsignal.core.templates import Template
 from lastsignal.core.windows import AnyWindow, SequenceWindow
 
-__all__ = ["SEVERITIES", "Rule", "RuleCase", "RuleText", "Scalar", "Severity", "parse_rule"]
+__all__ = [
+    "SEVERITIES",
+    "Rule",
+    "RuleCase",
+    "RuleText",
+    "Scalar",
+    "Severity",
+    "parse_rule",
+    "shared_out",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,13 @@ class Rule:
     """Changes when the logic changes: state of a rule outlives a reload only while it is equal."""
     origin: str = ""
     """The file it came from, for messages."""
+    variant: str = ""
+    """Which events it is for, where several rules of one id share them out: see `shared_out`."""
+
+    @property
+    def key(self) -> str:
+        """Under which its memory is kept: each variant remembers for itself."""
+        return f"{self.id}@{self.variant}" if self.variant else self.id
 
     @property
     def id(self) -> str:
@@ -78,6 +95,22 @@ class Rule:
             "timestamp_source",
             "framework",
         }
+
+
+def shared_out(rule: Rule, field: str, value: str | None, values: Sequence[str]) -> Rule:
+    """Return the rule for the events of one value of a field, or of none of these values.
+
+    So several rules of one id, each with parameters of its own, share out the events among them.
+    """
+    if not values:
+        return rule
+    if value is None:
+        named = Condition("test", test=Test(field, "eq", tuple(values)))
+        condition = Condition("not", (named,))
+    else:
+        condition = Condition("test", test=Test(field, "eq", (value,)))
+    variant = f"{rule.variant},{field}={'*' if value is None else value}".lstrip(",")
+    return replace(rule, where=Condition("all", (rule.where, condition)), variant=variant)
 
 
 def _tested_always(condition: Condition) -> set[str]:

@@ -75,7 +75,7 @@ class State:
             del groups[stale]
             home.evicted += 1
         group = groups[key] = Group(
-            rule=detector.rule.id, values=detector.values(event), trace_id=event.trace_id
+            rule=detector.rule.key, values=detector.values(event), trace_id=event.trace_id
         )
         home.active |= detector.bit
         return group

@@ -131,7 +131,7 @@ class Waits:
         event = _event_of(call, trace)
         again = NO_DEADLINE
         for detector in self._call_detectors:
-            rule = detector.rule.id
+            rule = detector.rule.key
             if call.reported is None or rule not in call.reported:
                 due = self._judge_wait(detector, event, trace, call.timestamp, clock)
                 if due is None:
@@ -174,7 +174,7 @@ class Waits:
 
     def _judge_ends(self, sources: set[str] | None) -> None:
         """A trace that stops on a failed call, without any word of an end, ended by it."""
-        enough = {d.rule.id: d for d in self._program.detectors if d.ends_trace}
+        enough = {d.rule.key: d for d in self._program.detectors if d.ends_trace}
         for trace in self._state.traces.values():
             if (
                 trace.last_call_status != "failed"
