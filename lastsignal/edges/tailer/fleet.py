@@ -12,7 +12,7 @@ import anyio
 
 from lastsignal.edges.tailer.config import TailerConfig
 from lastsignal.edges.tailer.heads import Heads
-from lastsignal.edges.tailer.marks import Mark
+from lastsignal.edges.tailer.marks import NOTHING, Mark
 from lastsignal.edges.tailer.names import former_names
 from lastsignal.edges.tailer.piece import Key, Piece, State
 from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
@@ -69,6 +69,9 @@ class Fleet:
 
     def place(self, file: TailedFile, key: Key, paths: Iterable[str], path: str) -> None:
         """Note where a file stands."""
+        paths = frozenset(paths)
+        if file.path == path and file.paths == paths and self.by_key.get(key) is file:
+            return
         if self.by_key.get(file.key) is not file or file.key != key:
             self._forget_key(file)
             file.key = key
@@ -77,7 +80,7 @@ class Fleet:
         for former in file.paths:
             if self.by_path.get(former) is file:
                 del self.by_path[former]
-        file.path, file.paths = path, frozenset(paths)
+        file.path, file.paths = path, paths
         for one in file.paths:
             self.by_path[one] = file
 
@@ -212,8 +215,11 @@ class Fleet:
         file.phase = Phase.ENDED
 
     def reconsider(self, file: TailedFile) -> None:
-        """Have a waiting file judged anew."""
+        """Have a file judged anew of which nothing has been delivered."""
         self.waiting.pop(file, None)
+        self._placed_heads.remove(file)
+        file.head = NOTHING
+        file.is_queued = False
         file.phase = Phase.NEW
         file.waits_for = None
         file.candidates = None

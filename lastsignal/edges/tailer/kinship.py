@@ -139,9 +139,12 @@ class Kinship:
     async def _is_copy_to_wait(self, file: TailedFile, known: TailedFile) -> bool:
         if self._is_out_of_patience(file) or known.is_parted:
             return False
-        file.is_copy = await anyio.to_thread.run_sync(holds_stretch_of, file, known)
-        if not file.is_copy and known.descriptor is not None:
+        likeness = await anyio.to_thread.run_sync(compare_ends, file, known)
+        if likeness is Likeness.DIFFERENT:
             return False
+        file.is_copy = likeness is Likeness.SAME
+        if likeness is Likeness.NOT_YET:
+            self._fleet.queue(known)
         self._wait(file, known, file.changed_at + self._config.copy_patience)
         return True
 
@@ -225,17 +228,25 @@ def compare(stream: Stream, known: TailedFile) -> Likeness:
     return Likeness.SAME if known.tail.fits(found) else Likeness.DIFFERENT
 
 
-def holds_stretch_of(file: TailedFile, known: TailedFile) -> bool:
-    """Tell whether a plain file ends as a known one goes on there. Runs in a thread."""
+def compare_ends(file: TailedFile, known: TailedFile) -> Likeness:
+    """Tell whether a plain file ends with what stands there in a known one. Runs in a thread.
+
+    Returns:
+        SHORTER if the known file is closed, NOT_YET if it has just been cut itself.
+    """
     if file.descriptor is None or known.descriptor is None:
-        return False
+        return Likeness.SHORTER
     try:
         end = os.fstat(file.descriptor).st_size
         start = max(0, end - TAIL_BYTES)
         found = os.pread(file.descriptor, end - start, start)
-        return found == os.pread(known.descriptor, end - start, start)
+        if found == os.pread(known.descriptor, end - start, start):
+            return Likeness.SAME
+        is_intact = compare(Stream(known.descriptor), known) is Likeness.SAME
+        head = os.pread(known.descriptor, known.head.length, 0)
     except OSError:  # closed meanwhile
-        return False
+        return Likeness.SHORTER
+    return Likeness.DIFFERENT if is_intact and known.head.fits(head) else Likeness.NOT_YET
 
 
 def _tail_of(descriptor: int, end: int) -> Mark:

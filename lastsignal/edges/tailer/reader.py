@@ -177,6 +177,10 @@ class Reader:
         if file.through is not None:
             self._fleet.undo_absorb(file, now)
             return
+        if not file.offset and file.resume_offset is None:  # nothing of it was delivered
+            file.stream = None
+            self._fleet.reconsider(file)
+            return
         successor = TailedFile(file.path, file.key, now, changed_at=now)
         successor.after = [(file, EVERYTHING)]
         successor.descriptor, file.descriptor = file.descriptor, None

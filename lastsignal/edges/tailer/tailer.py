@@ -26,7 +26,7 @@ from lastsignal.edges.tailer.trouble import OnTrouble, TroubleKind, ignore_troub
 from lastsignal.edges.tailer.watching import FolderWatch, Watch, default_watch
 
 _CHECK_INTERVAL = 0.25  # seconds, of what is open: one call of the system a file
-_MAX_LOOKING_SHARE = 0.2  # of the time, whatever happens on the disk
+_MAX_LOOKING_SHARE = 0.1  # of the time, whatever happens on the disk
 _MAX_HINTS = 1000  # more are looked after by one full look
 
 
@@ -180,15 +180,15 @@ class Tailer:
         self._apply(await anyio.to_thread.run_sync(look), begun_at)
 
     def _apply(self, listing: Listing, begun_at: float) -> None:
+        self._keeper.apply(listing, begun_at)
         ended_at = self._now()
         self._no_look_before = ended_at + (ended_at - begun_at) / _MAX_LOOKING_SHARE
         if listing.is_full:
+            self._watch.note_folders(listing)
             interval = (
                 self._config.poll_interval if self._is_polling else self._config.scan_interval
             )
             self._next_look = max(ended_at + interval, self._no_look_before)
-            self._watch.note_folders(listing)
-        self._keeper.apply(listing, begun_at)
 
     # Hints
 
