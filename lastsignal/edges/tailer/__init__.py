@@ -1,4 +1,38 @@
-"""Follows growing files to their last byte, whatever becomes of their names."""
+"""Follows growing files to their last byte, whatever becomes of their names.
+
+A file is its content and its inode, not its name. Every byte of it comes once, in order, and carries
+a checkpoint; a consumer that keeps the last one it has used, and hands it to the next run, gets every
+byte behind it once. Nothing is written and nothing logged here: trouble is told as values.
+
+    config     what to tail                     patterns, names    which paths are meant
+    listing    a look at the disk               keeper             what it changes in what is known
+    watching   hints when to look               fleet, turns       the known files, whose turn it is
+    holder     open descriptors                 families           the older before the younger
+    tailed     one file, one step of reading    streams, unpacking plain and compressed content
+    kinship    whose content a new file holds   reader             gives turns, sends pieces
+    tailer     all of it together               piece, trouble     what goes out
+
+Rotation is followed by inode under any name in the same folder; copies, plain or compressed, go on
+where the original was read to. Rotated files that no pattern names (`app.log.1` of `app.log`) are
+read too, unless they were there at the very first start.
+
+What may be lost:
+
+- Bytes that are cut away before they are read and are in no copy. With `copytruncate`: what is
+  written between the copy and the cut.
+- A file that is cut and filled again with the same first kilobyte, and the same 256 bytes before the
+  place that was read to, is taken for the same file.
+- A file that comes and goes before it is opened (within about 50 ms of its first byte; as long as it
+  has to wait, while more than `max_open_files` have unread bytes); what is written to an idle, closed
+  file just before it is deleted.
+- Unread bytes of deleted files beyond `max_deleted_files`; told as `DELETED_DROPPED`.
+- What is written to a deleted file, or to one moved to a folder that no pattern means, after it was
+  quiet for `wait_after_rename`, or while the daemon is down.
+- What follows a fault in compressed content, and up to 16 KiB packed before it; told as `CORRUPT`.
+
+What may come twice: small files (below `fingerprint_bytes`) that are replaced by a longer version of
+themselves under another inode, or copied by hand beside the original.
+"""
 
 from __future__ import annotations
 

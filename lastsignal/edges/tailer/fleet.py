@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +17,7 @@ from lastsignal.edges.tailer.names import former_names
 from lastsignal.edges.tailer.piece import Key, Piece, State
 from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
 from lastsignal.edges.tailer.trouble import OnTrouble, Trouble, TroubleKind
+from lastsignal.edges.tailer.turns import Turns
 
 _REMEMBERED_ENDED = 256  # whose compressed copy may still appear
 _MAX_ALIKE = 32  # files of one beginning that a compressed one is compared with
@@ -46,21 +47,16 @@ class Fleet:
         self.parted: dict[TailedFile, None] = {}
         """Files without a place, in order, until it is clear who goes on with them."""
         self.waiting: dict[TailedFile, None] = {}
-        self.unsure: dict[TailedFile, float] = {}
-        """Files that wait for a look begun after this time: it may show what comes before them."""
+        self.turns = Turns()
         self.held: dict[TailedFile, None] = {}
         """Files with a descriptor, the least recently active first."""
         self.partings: deque[Piece] = deque()
         """Pieces without data that wait to be sent."""
-        self.current: dict[TailedFile, None] = {}
-        """The files whose turn it is: only that may close them."""
-        self.wake = anyio.Event()
         self.suspects: set[str] = set()
         """Folders where something has happened that only a look explains."""
         self.needs_look = False
         self.on_change = anyio.Event()
         self._tell = on_trouble
-        self._ready: OrderedDict[TailedFile, None] = OrderedDict()
         self._ended: deque[TailedFile] = deque(maxlen=_REMEMBERED_ENDED)
         self._placed_heads = Heads()
         self._parted_heads = Heads()
@@ -98,69 +94,12 @@ class Fleet:
             if not self.inodes[file.key[1]]:
                 del self.inodes[file.key[1]]
 
-    # Whose turn it is
-
-    def queue(self, file: TailedFile) -> None:
-        """Give a file a turn, once."""
-        file.is_dirty = True
-        if not file.is_queued and file.phase is not Phase.ENDED:
-            file.is_queued = True
-            self._ready[file] = None
-        self.wake.set()
-
-    def rest(self, file: TailedFile) -> None:
-        """Give a file no more turns until it changes."""
-        file.is_queued = False
-        if file.is_dirty:
-            self.queue(file)
-
-    def requeue(self, file: TailedFile) -> None:
-        """Give a file that has had its turn another one, behind all others."""
-        self._ready[file] = None
-
-    def go_on(self, file: TailedFile) -> None:
-        """Give a file that has had its turn the next one, too."""
-        self._ready[file] = None
-        self._ready.move_to_end(file, last=False)
-
-    def next_ready(self, most: int) -> list[TailedFile]:
-        """Return files whose turn it is; those whose forerunners are behind let others pass."""
-        ready: list[TailedFile] = []
-        for file in list(self._ready):
-            if file.phase is Phase.ENDED:
-                file.is_queued = False
-                del self._ready[file]
-            elif self._is_blocked(file):
-                self._ready.move_to_end(file)
-            else:
-                del self._ready[file]
-                ready.append(file)
-                if len(ready) == most:
-                    break
-        if not ready and self._ready and not (self.parted or self.unsure):
-            file, _ = self._ready.popitem(last=False)
-            file.after = []  # each waits for another: the names were misleading
-            ready.append(file)
-        return ready
-
-    def _is_blocked(self, file: TailedFile) -> bool:
-        if file.phase is not Phase.FOLLOWED:
-            return False
-        if file in self.unsure:
-            return True
-        file.after = [(one, target) for one, target in file.after if not one.is_past(target)]
-        return bool(file.after)
-
-    @property
-    def pending(self) -> Iterable[TailedFile]:
-        """The files that have a turn or wait for one."""
-        yield from self.current
-        yield from self._ready
+    # What has happened
 
     @property
     def is_settled(self) -> bool:
         """Has everything that is known been read and told?"""
-        return not (self._ready or self.parted or self.partings)
+        return self.turns.is_empty and not (self.parted or self.partings)
 
     def note_signature(self, file: TailedFile, seen: Signature, now: float) -> None:
         """Give a file a turn if it has changed."""
@@ -168,7 +107,7 @@ class Fleet:
             return
         file.changed_at = now
         file.seen = seen
-        self.queue(file)
+        self.turns.queue(file)
 
     def suspect(self, path: str) -> None:
         """Have the folder of this path looked into."""
@@ -203,7 +142,7 @@ class Fleet:
     def note_displaced(self, file: TailedFile, now: float) -> None:
         """Note that an open file has left its name, and read what is left in it."""
         file.displaced_at = now
-        self.queue(file)
+        self.turns.queue(file)
         self.suspect(file.path)
 
     def drop(self, file: TailedFile) -> None:
@@ -223,7 +162,7 @@ class Fleet:
         file.phase = Phase.NEW
         file.waits_for = None
         file.candidates = None
-        self.queue(file)
+        self.turns.queue(file)
 
     def absorb(self, file: TailedFile, copy: TailedFile) -> None:
         """Let a file go on in its copy's place."""
@@ -248,7 +187,7 @@ class Fleet:
         self._placed_heads.remove(file)
         self._placed_heads.add(file)
         self.place(file, copy.key, copy.paths, copy.path)
-        self.queue(file)
+        self.turns.queue(file)
 
     def undo_absorb(self, file: TailedFile, now: float) -> None:
         """Take back the place of what has turned out to be no copy."""
@@ -282,7 +221,7 @@ class Fleet:
             self.trouble(TroubleKind.LOST, file.path, f"read up to offset {file.offset}")
         file.phase = Phase.ENDED
         self._ended.append(file)
-        self.wake.set()
+        self.turns.wake.set()
 
     def trouble(self, kind: TroubleKind, path: str, detail: str) -> None:
         """Tell of something that went wrong."""

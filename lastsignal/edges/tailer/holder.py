@@ -39,7 +39,7 @@ class Holder:
         free += sum(1 for one in self._fleet.held if self._is_evictable(one))
         closed = [
             one
-            for one in self._fleet.pending
+            for one in self._fleet.turns.pending
             if one.descriptor is None and not one.is_parted and not one.is_unreadable
         ]
         if len(closed) > max(0, free):
@@ -82,13 +82,17 @@ class Holder:
         if len(self._fleet.held) < self._fleet.config.max_open_files:
             return
         in_place = [one for one in self._fleet.held if one.displaced_at is None]
-        in_place = [one for one in in_place if one not in self._fleet.current]
+        in_place = [one for one in in_place if one not in self._fleet.turns.current]
         idle = next((one for one in in_place if self._is_evictable(one)), None)
         if (file := idle or next(reversed(in_place), None)) is not None:
             self.close(file)
 
     def _is_evictable(self, file: TailedFile) -> bool:
-        return not file.is_queued and file.displaced_at is None and file not in self._fleet.current
+        return (
+            not file.is_queued
+            and file.displaced_at is None
+            and file not in self._fleet.turns.current
+        )
 
     def close(self, file: TailedFile) -> None:
         """Close a file that stays known."""
@@ -107,7 +111,7 @@ class Holder:
         held = [
             (one, one.descriptor)
             for one in self._fleet.held
-            if one.descriptor is not None and one not in self._fleet.current
+            if one.descriptor is not None and one not in self._fleet.turns.current
         ]
         if not held:
             return
@@ -118,7 +122,7 @@ class Holder:
             self._fleet.note_signature(file, (info.st_size, info.st_mtime_ns), now)
             if not info.st_nlink and file.displaced_at is None:
                 self._fleet.note_displaced(file, now)
-            if not file.is_queued and file not in self._fleet.current:
+            if not file.is_queued and file not in self._fleet.turns.current:
                 self._let_go_if_quiet(file, now)
         self._drop_surplus()
 
@@ -140,7 +144,7 @@ class Holder:
         deleted.sort(key=lambda one: one.displaced_at or 0.0)
         surplus = max(0, len(deleted) - self._fleet.config.max_deleted_files)
         for file in deleted[:surplus]:
-            if file in self._fleet.current:
+            if file in self._fleet.turns.current:
                 continue
             if unread := max(0, file.seen[0] - file.offset):
                 self._fleet.trouble(

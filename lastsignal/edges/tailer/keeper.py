@@ -97,7 +97,7 @@ class Keeper:
             self._fleet.partings.append(file.piece(b"", State.AT_END))
             return
         if file.is_unreadable or was_parted:
-            self._fleet.queue(file)
+            self._fleet.turns.queue(file)
         self._fleet.note_signature(file, (names[0].size, names[0].modified_ns), now)
 
     def _note_missing(self, listing: Listing, now: float) -> None:
@@ -126,7 +126,7 @@ class Keeper:
         new.sort(key=lambda names: (names[0].modified_ns, age_of(names[0].path), names[0].path))
         if not new:
             return
-        families = Families([*self._fleet.pending, *self._fleet.parted])
+        families = Families([*self._fleet.turns.pending, *self._fleet.parted])
         for names in new:
             best = _best(names)
             file = TailedFile(best.path, best.key, now, changed_at=now)
@@ -135,7 +135,7 @@ class Keeper:
             file.seen = best.size, best.modified_ns
             file.real_path = next((one.path for one in names if not one.is_matched), best.path)
             self._fleet.place(file, best.key, [one.path for one in names], best.path)
-            self._fleet.queue(file)
+            self._fleet.turns.queue(file)
 
     def _decide_start(self, file: TailedFile, found: Found) -> None:
         """A rotated file that is there at the first start is over; later ones were missed."""
@@ -150,10 +150,10 @@ class Keeper:
                 if file.searches < _LEFT:
                     self._fleet.suspect(file.path)
 
-        for file, since in list(self._fleet.unsure.items()):
+        for file, since in list(self._fleet.turns.unsure.items()):
             if since <= begun_at and (listing.is_full or _covers(listing, file.path)):
-                del self._fleet.unsure[file]
-                self._fleet.wake.set()
+                del self._fleet.turns.unsure[file]
+                self._fleet.turns.wake.set()
 
     def _note_faults(self, listing: Listing) -> None:
         for path, error in listing.faults.items():
@@ -170,7 +170,7 @@ class Keeper:
             return
         undecided = {
             os.path.dirname(one.path)  # noqa: PTH120  # many
-            for one in self._fleet.pending
+            for one in self._fleet.turns.pending
             if one.phase is Phase.NEW
         }
         awaited = {one.waits_for for one in self._fleet.waiting}

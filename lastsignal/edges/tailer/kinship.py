@@ -96,7 +96,7 @@ class Kinship:
         """Go on with a newcomer, from what a first look into it has told."""
         try:
             if begun is None:
-                self._fleet.rest(file)
+                self._fleet.turns.rest(file)
                 return
             if not (begun.is_whole or self._is_out_of_patience(file)):
                 self._wait(file, None, file.changed_at + self._config.copy_patience)
@@ -111,7 +111,7 @@ class Kinship:
             await self._make_own(file, begun)
         except CorruptError as error:
             self._fleet.trouble(TroubleKind.CORRUPT, file.path, str(error))
-            self._fleet.rest(file)
+            self._fleet.turns.rest(file)
 
     def _is_out_of_patience(self, file: TailedFile) -> bool:
         waited = self._now() - file.changed_at
@@ -124,7 +124,7 @@ class Kinship:
         assert file.stream is not None
         likeness = await anyio.to_thread.run_sync(compare, file.stream, known)
         if likeness is Likeness.NOT_YET:
-            self._fleet.requeue(file)
+            self._fleet.turns.requeue(file)
             return True
         if likeness is Likeness.DIFFERENT or (
             known.phase is Phase.ENDED and kind is not Relation.SPENT
@@ -144,7 +144,7 @@ class Kinship:
             return False
         file.is_copy = likeness is Likeness.SAME
         if likeness is Likeness.NOT_YET:
-            self._fleet.queue(known)
+            self._fleet.turns.queue(known)
         self._wait(file, known, file.changed_at + self._config.copy_patience)
         return True
 
@@ -188,16 +188,16 @@ class Kinship:
         file.seen = begun.seen
         self._fleet.note_head(file, Mark.of(begun.head))
         if not file.starts_at_end:
-            self._fleet.go_on(file)
+            self._fleet.turns.go_on(file)
         elif begun.is_packed:  # where it ends is not worth unpacking it, while it stays as it is
             file.told_end = True
             self._fleet.partings.append(file.piece(b"", State.AT_END))
-            self._fleet.rest(file)
+            self._fleet.turns.rest(file)
         else:
             assert file.descriptor is not None
             end = partial(_tail_of, file.descriptor, begun.seen[0])
             file.offset, file.tail = begun.seen[0], await anyio.to_thread.run_sync(end)
-            self._fleet.go_on(file)
+            self._fleet.turns.go_on(file)
 
 
 def look_into(file: TailedFile, head_bytes: int) -> Beginning | None:

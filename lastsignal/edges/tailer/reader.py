@@ -46,19 +46,19 @@ class Reader:
         """Read until drained; for ever if nobody asks for that."""
         at_once = min(_FILES_AT_ONCE, self._config.max_open_files)
         while True:
-            self._fleet.wake = anyio.Event()
+            self._fleet.turns.wake = anyio.Event()
             while self._fleet.partings:
                 await stream.send(self._fleet.partings.popleft())
-            if files := self._fleet.next_ready(at_once):
+            if files := self._fleet.turns.next_ready(at_once, may_force=not self._fleet.parted):
                 await self._take_turns(files, stream)
             elif self.is_draining and self._fleet.is_settled:
                 return
             elif not self._fleet.partings:
-                await self._fleet.wake.wait()
+                await self._fleet.turns.wake.wait()
 
     async def _take_turns(self, files: list[TailedFile], stream: ObjectSendStream[Piece]) -> None:
         """Give each its turn; what waits for the disk is done for all of them at once."""
-        self._fleet.current = dict.fromkeys(files)
+        self._fleet.turns.current = dict.fromkeys(files)
         try:
             files = [file for file in files if self._has_content(file)]
             await self._holder.open(files)
@@ -69,7 +69,7 @@ class Reader:
             for file, result in await anyio.to_thread.run_sync(self._work_on, files):
                 await self._note(file, result, stream)
         finally:
-            self._fleet.current = {}
+            self._fleet.turns.current = {}
         self._keeper.settle()
 
     def _has_content(self, file: TailedFile) -> bool:
@@ -122,7 +122,7 @@ class Reader:
         elif step.outcome is Outcome.CORRUPT:
             self._note_corrupt(file, step.detail)
         elif step.outcome is Outcome.NOTHING:
-            self._fleet.rest(file)
+            self._fleet.turns.rest(file)
         else:
             await self._note_progress(file, step, stream)
 
@@ -132,7 +132,7 @@ class Reader:
         if file.phase is Phase.FOLLOWED and not file.told_end:
             file.told_end = True
             self._fleet.partings.append(file.piece(b"", State.AT_END))
-        self._fleet.rest(file)
+        self._fleet.turns.rest(file)
 
     async def _note_progress(
         self, file: TailedFile, step: Step, stream: ObjectSendStream[Piece]
@@ -146,9 +146,9 @@ class Reader:
         if file.phase is not Phase.FOLLOWED:  # dropped while the consumer was behind
             return
         if not is_end:
-            self._fleet.requeue(file)
+            self._fleet.turns.requeue(file)
             return
-        self._fleet.rest(file)
+        self._fleet.turns.rest(file)
         if not file.is_queued:
             self._release_waiting(file)
 
@@ -190,8 +190,8 @@ class Reader:
         self._fleet.part(file, Phase.LOST if is_replaced else Phase.CUT, now)
         if not is_replaced:  # else it may be the very copy, on an inode that was free by then
             successor.not_kin = [file]
-        Families([*self._fleet.pending, *self._fleet.parted]).add(successor)
+        Families([*self._fleet.turns.pending, *self._fleet.parted]).add(successor)
         self._fleet.place(successor, successor.key, paths, successor.path)
         self._fleet.held[successor] = None
-        self._fleet.unsure[successor] = now
-        self._fleet.queue(successor)
+        self._fleet.turns.unsure[successor] = now
+        self._fleet.turns.queue(successor)

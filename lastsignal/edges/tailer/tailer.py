@@ -160,14 +160,14 @@ class Tailer:
                 self._fleet.reconsider(file)
         for file in list(self._fleet.by_key.values()):
             if file.descriptor is not None and file.phase is not Phase.WAITING:
-                self._fleet.queue(file)
+                self._fleet.turns.queue(file)
             elif file.phase is Phase.NEW and file.seen[0] > 0:
-                self._fleet.queue(file)
+                self._fleet.turns.queue(file)
         for file in list(self._fleet.held):
             if file.displaced_at is not None:
-                self._fleet.queue(file)
+                self._fleet.turns.queue(file)
         self._reader.is_draining = True
-        self._fleet.wake.set()
+        self._fleet.turns.wake.set()
 
     async def _look(self, *, everywhere: bool = True) -> None:
         begun_at = self._now()
@@ -232,7 +232,7 @@ class Tailer:
         file = fleet.by_key.get(key)
         if file is not None:
             if file.is_unreadable:  # it may be readable now
-                fleet.queue(file)
+                fleet.turns.queue(file)
             fleet.note_signature(file, (info.st_size, info.st_mtime_ns), now)
             if holder is not file:
                 fleet.suspect(path)
