@@ -141,25 +141,20 @@ class Program:
             create=hooks.create, signal=hooks.signal, settle=hooks.settle, shared=hooks.shared
         )
         begun, lines, last = _Guarded(), [], _Guarded()
-        named = _Guarded("o")  # of few operations by name: one look passes over all of them
         waiting = _Guarded()  # silences, apart: they wait in many a trace that is healthy
         for detector in self.detectors:
             for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
                 if not _concerns(tap.condition, event_type, status):
                     continue
-                written, operations = _tap_lines(compiler, detector, tap, known)
+                written = _tap_lines(compiler, detector, tap, known)
                 if tap.every_group:
-                    last.add(detector.bit, written)
+                    last.add(detector, written)
                 elif tap.creates or not detector.rule.within_trace:
-                    if operations:
-                        named.add(operations, written)
-                    else:
-                        lines += written
+                    lines += written
                 elif detector.silence is not None:
-                    waiting.add(detector.bit, written)
+                    waiting.add(detector, written)
                 else:
-                    begun.add(detector.bit, written)
-        lines = named.lines() + lines
+                    begun.add(detector, written)
         going_on = waiting.lines() + begun.lines()
         if going_on:
             lines = ["a = t.active", "if a:", *(f"    {line}" for line in going_on), *lines]
@@ -218,41 +213,32 @@ def _concerns(condition: Condition, event_type: str, status: str) -> bool:
 
 @dataclass(slots=True)
 class _Guarded:
-    """Lines that concern only traces, or operations, with one of some bits."""
+    """Lines that concern only traces in which one of their rules has a group."""
 
-    local: str = "a"
-    """The bits that are looked at: rules that have a group in the trace, or `o`."""
     bits: int = 0
     body: list[str] = field(default_factory=list)
 
-    def add(self, bits: int, written: list[str]) -> None:
-        self.bits |= bits
+    def add(self, detector: Detector, written: list[str]) -> None:
+        self.bits |= detector.bit
         self.body += written
 
     def lines(self) -> list[str]:
         if not self.body:
             return []
-        return [f"if {self.local} & {self.bits}:", *(f"    {line}" for line in self.body)]
+        return [f"if a & {self.bits}:", *(f"    {line}" for line in self.body)]
 
 
 def _tap_lines(
     compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]
-) -> tuple[list[str], int]:
-    """Write what one tap does: guard, find the group, ask the window, tell of its answer.
-
-    Beside it, the bit of the operations that it names, 0 where most operations concern it.
-    """
+) -> list[str]:
+    """Write what one tap does: guard, find the group, ask the window, tell of its answer."""
     guards = [] if tap.creates else [f"a & {detector.bit}"]
     if not detector.rule.within_trace:
         guards.clear()
     rest, operation = part_by_operation(specialise(tap.condition, known))
     condition = compiler.expression(rest)
     guards += [] if condition == "True" else [condition]
-    operations = 0
-    if operation is not None:
-        guard = compiler.operation_guard(operation)
-        guards.append(guard)
-        operations = int(guard.removeprefix("o & ")) if _names(operation) else 0
+    guards += [] if operation is None else [compiler.operation_guard(operation)]
     guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
     if tap.in_time:
         guards.insert(0, f"e.timestamp >= t.last_at - {LATE_SECONDS}")
@@ -264,7 +250,7 @@ def _tap_lines(
     groups = "t.groups" if detector.rule.within_trace else "shared.groups"
     name, answer = compiler.constant(detector), compiler.constant(tap.answer)
     if tap.every_group:
-        return [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"], 0
+        return [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"]
     lines = [f"k = {key}", f"g = {groups}.get(k)"]
     if tap.creates:
         lines.append(f"if g is None: g = create({name}, k, e, t)")
@@ -275,18 +261,8 @@ def _tap_lines(
         lines.append(f"s = {answer}(g, e) if g is not None else 0")
     lines.append(f"if s: signal({name}, k, g, s, e, t)")
     if guards:
-        lines = [f"if {' and '.join(guards)}:", *(f"    {line}" for line in lines)]
-    return lines, operations
-
-
-def _names(operation: Condition) -> bool:
-    """Whether a condition holds for few operations: those that it names, and not all others."""
-    if operation.kind == "not":
-        return False
-    test = operation.test
-    if test is not None:
-        return test.modifier != "exists" and None not in test.values
-    return any(map(_names, operation.parts))
+        return [f"if {' and '.join(guards)}:", *(f"    {line}" for line in lines)]
+    return lines
 
 
 class OperationMasks(dict[str | None, int]):
