@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from lastsignal.core.calls import ACCOUNTS, end_agent
+from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
-from lastsignal.core.program import Detector, Hooks, Program
+from lastsignal.core.program import Program
 from lastsignal.core.rules import Rule
 from lastsignal.core.state import Header, State
+from lastsignal.core.steps import Hooks
 from lastsignal.core.traces import NO_DEADLINE, TraceState, mark_of
 from lastsignal.core.waits import Waits, is_latest, still_waits
 from lastsignal.core.windows import Answer

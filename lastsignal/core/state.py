@@ -6,9 +6,9 @@ import heapq
 
 import msgspec
 
+from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group
-from lastsignal.core.program import Detector
 from lastsignal.core.traces import (
     MAX_GROUPS,
     MAX_SHARED_GROUPS,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
+from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group
-from lastsignal.core.program import Detector, Program
+from lastsignal.core.program import Program
 from lastsignal.core.state import State
 from lastsignal.core.traces import NO_DEADLINE, OpenCall, TraceState, mark_of
 

@@ -1,0 +1,132 @@
+"""The text of the compiled steps: what one rule asks of one kind of event, as Python lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lastsignal.core.conditions import part_by_operation, specialise
+from lastsignal.core.detectors import SEPARATOR, Detector
+from lastsignal.core.events import Event
+from lastsignal.core.groups import Group, Signal
+from lastsignal.core.predicates import Compiler
+from lastsignal.core.traces import TraceState
+from lastsignal.core.windows import Answer, Tap
+
+Step = Callable[[Event, TraceState], None]
+
+MAX_OPERATIONS = 4096
+LATE_SECONDS = 5.0
+"""How much earlier than its trace's latest event one may be: clocks of machines differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the compiled steps call back."""
+
+    create: Callable[[Detector, str, Event, TraceState], Group]
+    """Makes the group that a tap has not found."""
+    signal: Callable[[Detector, str, Group, Signal, Event, TraceState], None]
+    """Takes every answer of a window but QUIET."""
+    settle: Callable[[Detector, Answer, Event, TraceState], None]
+    """Puts an event to every group that a rule has in the trace."""
+    shared: TraceState
+    """Where the groups of rules across traces are."""
+
+
+@dataclass(slots=True)
+class Guarded:
+    """Lines that concern only traces in which one of their rules has a group."""
+
+    bits: int = 0
+    body: list[str] = field(default_factory=list)
+
+    def add(self, detector: Detector, written: list[str]) -> None:
+        """Add what one of the rules does."""
+        self.bits |= detector.bit
+        self.body += written
+
+    def lines(self) -> list[str]:
+        """Return the lines behind their guard."""
+        if not self.body:
+            return []
+        return [f"if a & {self.bits}:", *(f"    {line}" for line in self.body)]
+
+
+def tap_lines(compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]) -> list[str]:
+    """Write what one tap does: guard, find the group, ask the window, tell of its answer."""
+    guards = [] if tap.creates else [f"a & {detector.bit}"]
+    if not detector.rule.within_trace:
+        guards.clear()
+    rest, operation = part_by_operation(specialise(tap.condition, known))
+    condition = compiler.expression(rest)
+    guards += [] if condition == "True" else [condition]
+    guards += [] if operation is None else [compiler.operation_guard(operation)]
+    guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
+    if tap.in_time:
+        guards.insert(0, f"e.timestamp >= t.last_at - {LATE_SECONDS}")
+    total = ""
+    if tap.total is not None:
+        total = " + ".join(f"t.{name}" for name in tap.total[0])
+        guards.insert(0, f"{total} >= {tap.total[1]!r}")
+    key = _key_expression(compiler, detector)
+    groups = "t.groups" if detector.rule.within_trace else "shared.groups"
+    name, answer = compiler.constant(detector), compiler.constant(tap.answer)
+    if tap.every_group:
+        return [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"]
+    lines = [f"k = {key}", f"g = {groups}.get(k)"]
+    if tap.creates:
+        lines.append(f"if g is None: g = create({name}, k, e, t)")
+        lines.append(f"s = {answer}(g, e)")
+        if total:
+            lines.append(f"g.value = float({total})")
+    else:
+        lines.append(f"s = {answer}(g, e) if g is not None else 0")
+    lines.append(f"if s: signal({name}, k, g, s, e, t)")
+    if guards:
+        return [f"if {' and '.join(guards)}:", *(f"    {line}" for line in lines)]
+    return lines
+
+
+class OperationMasks(dict[str | None, int]):
+    """Operation → bit set of the tests that it passes; each name is judged once."""
+
+    def __init__(self, tests: Sequence[Callable[[str | None], bool]]) -> None:
+        super().__init__()
+        self._tests = list(tests)
+
+    def judge(self, operation: str | None) -> int:
+        """Return the tests that a name passes, and remember them."""
+        mask = sum(1 << index for index, test in enumerate(self._tests) if test(operation))
+        if len(self) >= MAX_OPERATIONS:  # names of a hostile trace must not pile up
+            self.clear()
+        self[operation] = mask
+        return mask
+
+
+def _key_expression(compiler: Compiler, detector: Detector) -> str:
+    """Write the group's name; rules that group by the same fields share the text made of these."""
+    group_by = [name for name in detector.rule.window.group_by if name != "trace_id"]
+    if not group_by:
+        return repr(detector.rule.key)
+    suffix = "s_" + "_".join(name.replace(".", "_").replace("|", "_") for name in group_by)
+    placeholders = "".join(f"{SEPARATOR}{{{compiler.read(name)}}}" for name in group_by)
+    compiler.suffixes[suffix] = f'f"{placeholders}"'
+    return f"{detector.rule.key!r} + ({suffix} or ({suffix} := {compiler.suffixes[suffix]}))"
+
+
+def compile_step(compiler: Compiler, body: list[str]) -> Step:
+    lines = [f"f_{name} = e.{name}" for name in sorted(compiler.fields_read)]
+    lines += [f"{suffix} = None" for suffix in sorted(compiler.suffixes)]
+    if compiler.operation_tests:
+        masks = OperationMasks(compiler.operation_tests)
+        compiler.names.update(judged=masks.get, judge=masks.judge)
+        lines.append("o = judged(e.operation)")
+        lines.append("if o is None: o = judge(e.operation)")
+    lines += body
+    source = "def step(e, t):\n" + "".join(f"    {line}\n" for line in lines)
+    namespace: dict[str, Any] = dict(compiler.names)
+    exec(source, namespace)  # our own generated text; see conditions.Compiler
+    step: Step = namespace["step"]
+    return step
