@@ -25,7 +25,6 @@ _ESCAPE = re.compile(
     rb"|(\\.)",
     re.DOTALL,
 )
-_LONE_BYTES = dict.fromkeys(range(0xDC80, 0xDD00), "?")
 
 
 def value_of(raw: bytes | msgspec.Raw) -> Any:
@@ -67,7 +66,11 @@ def decode_leniently(data: bytes) -> tuple[Any, bytes]:
 
 def _mend(data: bytes) -> bytes:
     """Replace what a strict decoder refuses by as many bytes that it takes."""
-    text = data.decode("utf-8", "surrogateescape").translate(_LONE_BYTES).encode()
+    try:
+        data.decode()
+        text = data
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "surrogateescape").encode("utf-8", "replace")  # ? for each byte
     body = text.lstrip(_AROUND)
     text = body.rjust(len(text)).rstrip(_AROUND).ljust(len(text))
     return _TOKEN.sub(_mended_token, text)

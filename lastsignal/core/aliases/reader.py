@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently
 from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
+from lastsignal.core.aliases.saved_reader import SavedReader
 from lastsignal.core.error_classes import ERROR_CLASSES, classify
 from lastsignal.core.events import Event, Status, as_plain
 from lastsignal.core.framing.cutter import Record
@@ -31,24 +31,6 @@ _DEFAULT_STATUS: dict[str, Status] = {
     "retry": "started",
     "process_error": "failed",
 }
-
-
-class _Saved(msgspec.Struct):
-    """What a reader remembers."""
-
-    records: int
-    events: int
-    skipped: dict[str, int]
-    formats: list[str]
-    clock: float
-    ingest_time: float
-    disorder: float
-    arrivals: int
-    held: list[tuple[float, int, int, dict[str, Any]]]
-    untimed: list[dict[str, Any]]
-    awaits_time: bool
-    settled: str | None
-    decoders: dict[str, bytes]
 
 
 class Reader:
@@ -137,7 +119,7 @@ class Reader:
         """Return all that a restart needs, as MessagePack."""
         settled, decoders = self._recognition.save()
         return msgspec.msgpack.encode(
-            _Saved(
+            SavedReader(
                 records=self.records,
                 events=self.events,
                 skipped=self.skipped,
@@ -160,7 +142,7 @@ class Reader:
         Raises:
             msgspec.MsgspecError: it is no state of a reader.
         """
-        saved = msgspec.msgpack.decode(data, type=_Saved)
+        saved = msgspec.msgpack.decode(data, type=SavedReader)
         self.records, self.events, self.skipped = saved.records, saved.events, saved.skipped
         self.formats = dict.fromkeys(saved.formats, 0)
         self.clock, self._ingest_time = saved.clock, saved.ingest_time
