@@ -15,6 +15,7 @@ from lastsignal.watch.pipeline import Pipeline
 
 HOLD_AT_END = 2.0  # seconds, besides a dialect's own disorder, before held events are let go
 LIVE = 3600.0  # seconds since the last write, within which a file is taken to be live
+STEP = 1.0  # seconds between looks at the clocks: there may be thousands
 ZONES = 16 * 3600.0  # seconds that times without a zone may be off
 
 
@@ -28,7 +29,6 @@ class Standing:
     """Monotonic: a wall clock that is set means nothing."""
     age: float
     """Seconds that it had been standing when that was seen: more than none after a restart."""
-    is_released: bool = False
 
     @property
     def now(self) -> float:
@@ -47,41 +47,46 @@ class Clocks:
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
         self._wall = wall
         self._standing: dict[str, Standing] = {}
+        self._fresh: dict[str, Standing] = {}
+        """Those that have not stood for long yet."""
+        self._next_step = 0.0
 
     def note(self, piece: Piece, pipeline: Pipeline) -> None:
         """Take what a piece says of where its file stands."""
         if piece.state is not State.AT_END:
             self._standing.pop(piece.file_id, None)
+            self._fresh.pop(piece.file_id, None)
             return
         modified, now = piece.checkpoint.modified_ns / 1e9, self._wall()
         age = max(0.0, now - modified)
         clock = pipeline.reader.clock
         if age < LIVE and (not clock or abs(modified - clock) < ZONES):
             pipeline.is_live = True
-        self._standing[piece.file_id] = Standing(piece.file_id, pipeline, time.monotonic(), age)
+        standing = Standing(piece.file_id, pipeline, time.monotonic(), age)
+        self._standing[piece.file_id] = self._fresh[piece.file_id] = standing
 
     def due(self) -> Iterator[Standing]:
         """Yield, once each, the files that have stood so long that nothing held must wait."""
         now = time.monotonic()
-        for one in self._standing.values():
-            patience = HOLD_AT_END + one.pipeline.reader.disorder_seconds
-            if not one.is_released and now - one.since >= patience:
-                one.is_released = True
+        for one in list(self._fresh.values()):
+            if now - one.since >= HOLD_AT_END + one.pipeline.reader.disorder_seconds:
+                del self._fresh[one.file_id]
                 yield one
 
     def live(self) -> Iterator[Standing]:
-        """Yield the files whose clocks go on; one that tells nothing yet has none.
+        """Yield, once a second, the files whose clocks go on; what tells nothing yet has none.
 
         Rotation gives a new, empty file the name, and so the clock, of the one before it.
         """
-        return (
-            one
-            for one in self._standing.values()
-            if one.pipeline.is_live and (one.pipeline.reader.clock or one.pipeline.reader.events)
-        )
+        now = time.monotonic()
+        if now < self._next_step:
+            return
+        self._next_step = now + STEP
+        for one in self._standing.values():
+            reader = one.pipeline.reader
+            if one.pipeline.is_live and (reader.clock or reader.events):
+                yield one
 
     def is_holding(self) -> bool:
         """Whether a file that stands at its end is yet to be let go of what it holds."""
-        return any(
-            not one.is_released and one.pipeline.is_holding for one in self._standing.values()
-        )
+        return any(one.pipeline.is_holding for one in self._fresh.values())
