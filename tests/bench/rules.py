@@ -92,8 +92,8 @@ def throughput(path: Path, few: list[Rule], many: list[Rule], rounds: int) -> No
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     for count in (60, MANY):
         raws = raw_rules(count)

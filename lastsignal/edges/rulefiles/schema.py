@@ -58,12 +58,7 @@ def schema() -> Schema:
             "window": {"oneOf": [{"$ref": f"#/$defs/window_{kind}"} for kind in WINDOW_KINDS]},
             **{f"window_{kind}": _window(kind) for kind in WINDOW_KINDS},
             "condition": _condition(),
-            "conditions": {
-                "anyOf": [
-                    {"$ref": "#/$defs/condition"},
-                    {"type": "array", "items": {"$ref": "#/$defs/condition"}},
-                ]
-            },
+            "conditions": _listed({"$ref": "#/$defs/condition"}),
             "case": _case(),
             "event": _object(CaseEvent),
             "field": {

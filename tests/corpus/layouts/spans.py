@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 from corpus.story import Failure, Step, Story
 
 Line = tuple[float, dict[str, Any]]
+Said = tuple[str, dict[str, Any]]
+"""A span's name and attributes."""
 
 
 def identifier(text: str, size: int) -> str:
@@ -22,46 +26,60 @@ def trace_of(story: Story) -> str:
     return identifier(story.trace, 16)
 
 
-def write_otlp(story: Story) -> list[Line]:
-    """Write one export request a span, each when it has ended."""
-    trace, root = trace_of(story), identifier(f"{story.trace}/root", 8)
-    lines: list[Line] = []
+@dataclass(frozen=True)
+class _Span:
+    """A span before it is spelled in one of the encodings."""
 
-    def add(name: str, span: str, began: float, ended: float, **said: Any) -> None:
-        error: Failure | None = said.get("error")
-        attributes = dict(said["attributes"])
-        events: list[dict[str, Any]] = []
-        status: dict[str, Any] = {}
-        if error is not None:
-            status = {"code": 2, "message": error.text}
-            attributes["error.type"] = error.kind
-            facts = {"exception.type": error.kind, "exception.message": error.text}
-            attached = {"name": "exception", "attributes": _pairs(facts)}
-            events = [{"timeUnixNano": _nanoseconds(ended), **attached}]
-        record = {
-            "traceId": trace,
-            "spanId": span,
-            "parentSpanId": said.get("parent", root),
-            "name": name,
-            "kind": 1,
-            "startTimeUnixNano": _nanoseconds(began),
-            "endTimeUnixNano": _nanoseconds(ended),
-            "attributes": _pairs(attributes),
-            "events": events,
-            "status": status,
-        }
-        scopes = [{"scope": {"name": "agent"}, "spans": [record]}]
-        lines.append((ended, {"resourceSpans": [{"scopeSpans": scopes}]}))
+    name: str
+    span_id: str
+    parent_id: str | None
+    began: float
+    ended: float
+    attributes: dict[str, Any]
+    error: Failure | None
 
+
+def _spans(story: Story, said: Callable[[Step, Story], Said], run: Said) -> Iterator[_Span]:
+    """Yield a run's spans: each call that has ended, and the agent around them."""
+    root = identifier(f"{story.trace}/root", 8)
     for index, step in enumerate(story.steps):
         if step.ended is not None:
-            name, attributes = _genai(step, story)
-            span = identifier(f"{story.trace}/{index}", 8)
-            add(name, span, step.began, step.ended, attributes=attributes, error=step.error)
+            span_id = identifier(f"{story.trace}/{index}", 8)
+            name, facts = said(step, story)
+            yield _Span(name, span_id, root, step.began, step.ended, facts, step.error)
+    yield _Span(run[0], root, None, story.began, story.ended, run[1], story.error)
+
+
+def write_otlp(story: Story) -> list[Line]:
+    """Write one export request a span, each when it has ended."""
     run = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": story.agent}
-    name = f"invoke_agent {story.agent}"
-    add(name, root, story.began, story.ended, attributes=run, error=story.error, parent="")
-    return lines
+    spans = _spans(story, _genai, (f"invoke_agent {story.agent}", run))
+    return [(span.ended, _as_otlp(span, trace_of(story))) for span in spans]
+
+
+def _as_otlp(span: _Span, trace: str) -> dict[str, Any]:
+    attributes, status = dict(span.attributes), {}
+    events: list[dict[str, Any]] = []
+    if span.error is not None:
+        status = {"code": 2, "message": span.error.text}
+        attributes["error.type"] = span.error.kind
+        facts = {"exception.type": span.error.kind, "exception.message": span.error.text}
+        attached = {"name": "exception", "attributes": _pairs(facts)}
+        events = [{"timeUnixNano": _nanoseconds(span.ended), **attached}]
+    record = {
+        "traceId": trace,
+        "spanId": span.span_id,
+        "parentSpanId": span.parent_id or "",
+        "name": span.name,
+        "kind": 1,
+        "startTimeUnixNano": _nanoseconds(span.began),
+        "endTimeUnixNano": _nanoseconds(span.ended),
+        "attributes": _pairs(attributes),
+        "events": events,
+        "status": status,
+    }
+    scopes = [{"scope": {"name": "agent"}, "spans": [record]}]
+    return {"resourceSpans": [{"scopeSpans": scopes}]}
 
 
 def _genai(step: Step, story: Story) -> tuple[str, dict[str, Any]]:
@@ -106,48 +124,32 @@ def _nanoseconds(at: float) -> str:
 
 def write_openinference(story: Story) -> list[Line]:
     """Write spans as the SDK's console exporter does, with OpenInference's attributes."""
-    trace, root = f"0x{identifier(story.trace, 16)}", f"0x{identifier(f'{story.trace}/root', 8)}"
-    lines: list[Line] = []
-
-    def add(name: str, span: str, began: float, ended: float, **said: Any) -> None:
-        error: Failure | None = said.get("error")
-        status: dict[str, Any] = {"status_code": "OK"}
-        events: list[dict[str, Any]] = []
-        if error is not None:
-            status = {"status_code": "ERROR", "description": f"{error.kind}: {error.text}"}
-            facts = {"exception.type": error.kind, "exception.message": error.text}
-            events = [{"name": "exception", "timestamp": _iso(ended), "attributes": facts}]
-        record = {
-            "name": name,
-            "context": {"trace_id": trace, "span_id": span, "trace_state": "[]"},
-            "kind": "SpanKind.INTERNAL",
-            "parent_id": said.get("parent", root),
-            "start_time": _iso(began),
-            "end_time": _iso(ended),
-            "status": status,
-            "attributes": said["attributes"],
-            "events": events,
-            "links": [],
-            "resource": {"attributes": {"service.name": "travel"}, "schema_url": ""},
-        }
-        lines.append((ended, record))
-
-    for index, step in enumerate(story.steps):
-        if step.ended is not None:
-            name, attributes = _openinference(step, story)
-            span = f"0x{identifier(f'{story.trace}/{index}', 8)}"
-            add(name, span, step.began, step.ended, attributes=attributes, error=step.error)
     run = {"openinference.span.kind": "AGENT", "agent.name": story.agent}
-    add(
-        story.agent,
-        root,
-        story.began,
-        story.ended,
-        attributes=run,
-        error=story.error,
-        parent=None,
-    )
-    return lines
+    spans = _spans(story, _openinference, (story.agent, run))
+    return [(span.ended, _as_sdk(span, trace_of(story))) for span in spans]
+
+
+def _as_sdk(span: _Span, trace: str) -> dict[str, Any]:
+    status: dict[str, Any] = {"status_code": "OK"}
+    events: list[dict[str, Any]] = []
+    if span.error is not None:
+        text = f"{span.error.kind}: {span.error.text}"
+        status = {"status_code": "ERROR", "description": text}
+        facts = {"exception.type": span.error.kind, "exception.message": span.error.text}
+        events = [{"name": "exception", "timestamp": _iso(span.ended), "attributes": facts}]
+    return {
+        "name": span.name,
+        "context": {"trace_id": f"0x{trace}", "span_id": f"0x{span.span_id}", "trace_state": "[]"},
+        "kind": "SpanKind.INTERNAL",
+        "parent_id": f"0x{span.parent_id}" if span.parent_id else None,
+        "start_time": _iso(span.began),
+        "end_time": _iso(span.ended),
+        "status": status,
+        "attributes": span.attributes,
+        "events": events,
+        "links": [],
+        "resource": {"attributes": {"service.name": "travel"}, "schema_url": ""},
+    }
 
 
 def _openinference(step: Step, story: Story) -> tuple[str, dict[str, Any]]:
