@@ -47,7 +47,7 @@ def test_any_json_value_is_recognised_or_not(value: object) -> None:
 
 @pytest.mark.parametrize("dialect", LADDER, ids=lambda dialect: dialect.name)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_no_run_of_near_records_breaks_a_dialect(dialect: Dialect, data: st.DataObject) -> None:
     decoder = dialect.decoder("fuzz.jsonl")
     for _ in range(data.draw(st.integers(1, 8))):
