@@ -1,9 +1,8 @@
 """Follows growing files to their last byte, whatever becomes of their names.
 
-A file is its content and its inode, not its name. Every byte of it comes once, in order, and
-carries a checkpoint; a consumer that keeps the last one it has used, and hands it to the next run,
-gets every byte behind it once. Nothing is written and nothing logged here: trouble is told as
-values.
+A file is its content and its inode, not its name. Every byte of it comes once, in order, with a
+checkpoint; a consumer that keeps the last one it has used, and hands it to the next run, gets every
+byte behind it once. Nothing is written and nothing logged here: trouble is told as values.
 
     config     what to tail                     patterns, names    which paths are meant
     listing    a look at the disk               keeper             what it changes in what is known
@@ -23,16 +22,16 @@ What may be lost:
   written between the copy and the cut.
 - A file that is cut and filled again with the same first kilobyte, and the same 256 bytes before
   the place that was read to, is taken for the same file.
-- A file that comes and goes before it is opened (within about 50 ms of its first byte; as long as
-  it has to wait, while more than `max_open_files` have unread bytes); what is written to an idle,
-  closed file just before it is deleted.
+- A file that comes and goes before it is opened: within about 50 ms of its first byte, or while
+  more than `max_open_files` have unread bytes; what is written to an idle, closed file just before
+  it is deleted.
 - Unread bytes of deleted files beyond `max_deleted_files`; told as `DELETED_DROPPED`.
-- What is written to a deleted file, or to one moved to a folder that no pattern means, after it
-  was quiet for `wait_after_rename`, or while the daemon is down.
+- What is written to a deleted file, or to one moved to a folder that no pattern means, after it was
+  quiet for `wait_after_rename`, or while the daemon is down.
 - What follows a fault in compressed content, and up to 16 KiB packed before it; told as `CORRUPT`.
 
-What may come twice: small files (below `fingerprint_bytes`) that are replaced by a longer version
-of themselves under another inode, or copied by hand beside the original.
+What may come twice: a small file (below `fingerprint_bytes`) that is replaced by a longer version
+of itself under another inode.
 """
 
 from __future__ import annotations
