@@ -24,6 +24,8 @@ from lastsignal.watch.pipeline import Pipeline, Pipelines
 
 TICK = 0.25  # seconds between looks at the clock, also while one file is written all the time
 
+PAUSE = 4  # times as long as a commit took until the next, if nothing is found
+
 Routed = Sequence[tuple[Notice, Sequence[str]]]
 
 
@@ -60,6 +62,8 @@ class Daemon:
     unwritten: Changes = field(default_factory=Changes)
     """What a failed commit could not write."""
     clocks: Clocks = field(default_factory=Clocks)
+    commit_seconds: float = 0.0
+    """How long the last commit took."""
     moved_at: float = field(default_factory=time.monotonic)
     """When the loop last went round."""
     committed_at: float | None = None
@@ -71,6 +75,7 @@ class Daemon:
         """Read until the pieces end; what is read by then is committed."""
         now = time.monotonic()
         next_commit, next_tick = now + self.commit_interval, now + TICK
+        hurries = False
         async with pieces:
             while True:
                 piece: Piece | None = None
@@ -84,10 +89,13 @@ class Daemon:
                 if now >= next_tick:
                     found = self.tick() or found
                     next_tick = now + TICK
-                if found or now >= next_commit:
+                if found and not hurries:
+                    # what is waiting already goes along, so that a storm is no storm of commits
+                    hurries, next_commit = True, min(next_commit, now + self.commit_seconds)
+                if now >= next_commit or (hurries and not pieces.statistics().current_buffer_used):
                     await self.commit()
-                    now = time.monotonic()
-                    next_commit = now + self.commit_interval
+                    hurries, now = False, time.monotonic()
+                    next_commit = now + max(self.commit_interval, PAUSE * self.commit_seconds)
         for file_id, pipeline in self.pipelines.items():
             self._use(file_id, pipeline, pipeline.take_whole_line())
         await self.commit()
@@ -150,7 +158,8 @@ class Daemon:
             self.observer.commit_failed(str(error))
             return
         self.commit_error, self.committed_at = None, now
-        self.observer.committed(time.monotonic() - started, notices)
+        self.commit_seconds = time.monotonic() - started
+        self.observer.committed(self.commit_seconds, notices)
         if changes.notices or changes.incidents:
             self.wake()
 

@@ -175,3 +175,16 @@ def test_old_files_read_from_the_start_raise_no_false_silence(tmp_path: Path, ho
         assert [one.trace_id for one in incidents(daemon.state)] == ["l"]
     finally:
         daemon.kill()
+
+
+def test_an_empty_file_that_follows_a_rotated_one_moves_no_clock(tmp_path: Path) -> None:
+    with watching(tmp_path, rules=HANGS) as daemon:
+        path = daemon.traces / "a.jsonl"
+        old = time.time() - 30 * 86400
+        write(path, record("r", "tool_call", "search", "started", timestamp=old))
+        wait_for(lambda: daemon.metric("events_total") == 1, "the event")
+        path.rename(daemon.traces / "a.jsonl.1")
+        path.touch()
+        write(daemon.traces / "b.jsonl", record("l", "tool_call", "search", "started"))
+        wait_for(lambda: daemon.metric("findings_total") > 0, "the finding of the live one")
+        assert [one.trace_id for one in incidents(daemon.state)] == ["l"]
