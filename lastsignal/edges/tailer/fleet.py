@@ -12,7 +12,7 @@ import anyio
 
 from lastsignal.edges.tailer.config import TailerConfig
 from lastsignal.edges.tailer.heads import Heads
-from lastsignal.edges.tailer.marks import NOTHING, Mark
+from lastsignal.edges.tailer.marks import Mark
 from lastsignal.edges.tailer.names import former_names
 from lastsignal.edges.tailer.piece import Key, Piece, State
 from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
@@ -135,8 +135,7 @@ class Fleet:
         self.parted[file] = None
         self._placed_heads.remove(file)
         self._parted_heads.add(file)
-        for waiting in [one for one in self.waiting if one.waits_for is file]:
-            self.reconsider(waiting)
+        self.release_waiting(file)
         self.suspect(file.path)
 
     def note_displaced(self, file: TailedFile, now: float) -> None:
@@ -151,13 +150,18 @@ class Fleet:
         self.held.pop(file, None)
         self.waiting.pop(file, None)
         self.displace(file)
+        self._placed_heads.remove(file)
         file.phase = Phase.ENDED
+        self.release_waiting(file)
+
+    def release_waiting(self, file: TailedFile) -> None:
+        """Have those judged anew that wait for what becomes of a file."""
+        for one in [one for one in self.waiting if one.waits_for is file]:
+            self.reconsider(one)
 
     def reconsider(self, file: TailedFile) -> None:
         """Have a file judged anew of which nothing has been delivered."""
         self.waiting.pop(file, None)
-        self._placed_heads.remove(file)
-        file.head = NOTHING
         file.is_queued = False
         file.phase = Phase.NEW
         file.waits_for = None
@@ -187,6 +191,8 @@ class Fleet:
         self._placed_heads.remove(file)
         self._placed_heads.add(file)
         self.place(file, copy.key, copy.paths, copy.path)
+        self._placed_heads.remove(copy)
+        self.release_waiting(copy)
         self.turns.queue(file)
 
     def undo_absorb(self, file: TailedFile, now: float) -> None:

@@ -67,6 +67,9 @@ def relation(file: TailedFile, is_packed: bool, known: TailedFile, head_bytes: i
     related = are_related(file.path, known.path)
     if not (related or has_full_head):
         return Relation.STRANGER
+    if known.phase in (Phase.NEW, Phase.WAITING):
+        is_original = is_packed and not (known.stream and known.stream.is_packed)
+        return Relation.SHADOW if is_original else Relation.STRANGER
     if known.phase is Phase.ENDED:
         return Relation.SPENT if is_packed else Relation.STRANGER
     if known.phase is Phase.CUT:
@@ -102,6 +105,7 @@ class Kinship:
                 self._wait(file, None, file.changed_at + self._config.copy_patience)
                 return
             file.generation = begun.generation
+            self._fleet.note_head(file, Mark.of(begun.head))
             if file.candidates is None:
                 file.candidates = self._fleet.kin_of(file, begun.head, begun.is_packed)
             while file.candidates:
@@ -186,7 +190,6 @@ class Kinship:
         file.candidates = None
         file.phase = Phase.FOLLOWED
         file.seen = begun.seen
-        self._fleet.note_head(file, Mark.of(begun.head))
         if not file.starts_at_end:
             self._fleet.turns.go_on(file)
         elif begun.is_packed:  # where it ends is not worth unpacking it, while it stays as it is

@@ -13,6 +13,7 @@ from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.holder import Holder
 from lastsignal.edges.tailer.keeper import Keeper
 from lastsignal.edges.tailer.kinship import Beginning, Kinship, look_into
+from lastsignal.edges.tailer.marks import NOTHING
 from lastsignal.edges.tailer.piece import Piece, State
 from lastsignal.edges.tailer.tailed import EVERYTHING, Outcome, Phase, Step, TailedFile, read_step
 from lastsignal.edges.tailer.trouble import TroubleKind
@@ -149,8 +150,8 @@ class Reader:
             self._fleet.turns.requeue(file)
             return
         self._fleet.turns.rest(file)
-        if not file.is_queued:
-            self._release_waiting(file)
+        if not file.is_queued and file.displaced_at is not None:
+            self._fleet.release_waiting(file)  # a plain copy may go on with it
 
     def _note_read(self, file: TailedFile, step: Step) -> None:
         file.through = None
@@ -166,12 +167,6 @@ class Reader:
         if step.data:
             self._holder.touch(file)
 
-    def _release_waiting(self, file: TailedFile) -> None:
-        """A plain copy may go on with a file that is read to its end and gone."""
-        if file.displaced_at is not None:
-            for one in [one for one in self._fleet.waiting if one.waits_for is file]:
-                self._fleet.reconsider(one)
-
     def _note_cut(self, file: TailedFile, *, is_replaced: bool) -> None:
         now = self._now()
         if file.through is not None:
@@ -179,6 +174,7 @@ class Reader:
             return
         if not file.offset and file.resume_offset is None:  # nothing of it was delivered
             file.stream = None
+            self._fleet.note_head(file, NOTHING)
             self._fleet.reconsider(file)
             return
         successor = TailedFile(file.path, file.key, now, changed_at=now)
