@@ -60,14 +60,12 @@ def batches(traces_of: dict[Path, set[str]]) -> list[list[Path]]:
     """Part the files so that no two of a batch tell of the same trace."""
     parts: list[tuple[set[str], list[Path]]] = []
     for path, traces in traces_of.items():
-        for known, _ in parts:
-            if not known & traces:
-                break
-        else:
-            known, files = set(), []
-            parts.append((known, files))
-        known |= traces
-        files.append(path)
+        part = next((one for one in parts if not one[0] & traces), None)
+        if part is None:
+            part = (set(), [])
+            parts.append(part)
+        part[0].update(traces)
+        part[1].append(path)
     return [files for _, files in parts]
 
 
