@@ -190,6 +190,7 @@ def treat_badly(
     wait_until_it_reads(process, state)
     while not writer.is_done:
         writer.write(max(1, share // 5))
+    writer.close()
     process.terminate()
     assert process.wait(60) == 0, log_of(state).read_text()
     return kills
