@@ -12,10 +12,11 @@ from lastsignal.edges.tailer.listing import Listing
 from lastsignal.edges.tailer.patterns import Patterns
 from lastsignal.edges.tailer.piece import Key
 
-_STEP_MILLISECONDS = 15
+_STEP_MILLISECONDS = 20
 _DEBOUNCE_MILLISECONDS = 50
 _HEARTBEAT_MILLISECONDS = 5000
 _RETRY_SECONDS = 60.0
+_SOON_SECONDS = 1.0
 
 
 class Watch(Protocol):
@@ -26,6 +27,15 @@ class Watch(Protocol):
 
 
 default_watch = cast(Watch, awatch)
+
+
+class _Attempt:
+    """One attempt to watch."""
+
+    def __init__(self) -> None:
+        self.stop = anyio.Event()
+        self.failure = anyio.Event()
+        self.why: str | None = None
 
 
 class FolderWatch:
@@ -56,12 +66,13 @@ class FolderWatch:
 
     def note_folders(self, listing: Listing) -> None:
         """Watch these folders from now on; one that was replaced is watched anew."""
-        deep = {path: listing.folders[path] for path in listing.deep if path in listing.folders}
+        there = {path: key for path, key in listing.folders.items() if key[1] > 0}
+        deep = {path: there[path] for path in listing.deep if path in there}
         prefixes = tuple(path.rstrip("/") + "/" for path in deep)
         flat = {
             path: key
-            for path, key in listing.folders.items()
-            if path not in deep and not path.startswith(prefixes) and key[1] > 0
+            for path, key in there.items()
+            if path not in deep and not path.startswith(prefixes)
         }
         if (deep, flat) != (self._deep, self._flat):
             self._deep, self._flat = deep, flat
@@ -71,40 +82,65 @@ class FolderWatch:
         """Watch until cancelled; try again at times where the system cannot."""
         while True:
             self._changed = anyio.Event()
-            failures: list[str] = []
-            stop = anyio.Event()  # its thread does not see that the task is cancelled
+            attempt = _Attempt()
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._follow, list(self._deep), True, stop, failures)
-                tasks.start_soon(self._follow, list(self._flat), False, stop, failures)
+                tasks.start_soon(self._follow, list(self._deep), True, attempt)
+                tasks.start_soon(self._follow, list(self._flat), False, attempt)
                 try:
-                    await anyio.sleep(0)  # both are watching, or have failed
-                    self.has_failed = bool(failures)
-                    self._on_state(failures[0] if failures else None)
-                    with anyio.move_on_after(_RETRY_SECONDS if failures else None):
-                        await self._changed.wait()
+                    await anyio.sleep(0)  # both are watching by now, or have failed
+                    if not attempt.failure.is_set():
+                        self._note(None)
+                        await self._wait_for_change_or(attempt.failure)
                 finally:
-                    stop.set()
+                    attempt.stop.set()
+            if attempt.failure.is_set():
+                self._note(attempt.why)
+                with anyio.move_on_after(_RETRY_SECONDS if attempt.why else _SOON_SECONDS):
+                    await self._changed.wait()
 
-    async def _follow(
-        self, folders: list[str], recursive: bool, stop: anyio.Event, failures: list[str]
-    ) -> None:
+    async def _wait_for_change_or(self, failure: anyio.Event) -> None:
+        async with anyio.create_task_group() as tasks:
+
+            async def wait(event: anyio.Event) -> None:
+                await event.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait, self._changed)
+            tasks.start_soon(wait, failure)
+
+    def _note(self, why: str | None) -> None:
+        is_news = why is None or not self.has_failed
+        self.has_failed = why is not None
+        if is_news:
+            self._on_state(why)
+
+    async def _follow(self, folders: list[str], recursive: bool, attempt: _Attempt) -> None:
         if not folders:
             return
         try:
-            async for changes in self._watch(
-                *folders,
-                watch_filter=lambda change, path: not self._patterns.refuses(path),
-                debounce=_DEBOUNCE_MILLISECONDS,
-                step=_STEP_MILLISECONDS,
-                stop_event=stop,
-                rust_timeout=_HEARTBEAT_MILLISECONDS,
-                yield_on_timeout=True,
-                recursive=recursive,
-                ignore_permission_denied=True,
-            ):
-                if changes:
-                    self._on_hint({path for _, path in changes})
+            try:
+                await self._take_hints(folders, recursive, attempt.stop, ignores_denials=False)
+            except PermissionError:  # of one folder; ignoring it hides every other fault, too
+                await self._take_hints(folders, recursive, attempt.stop, ignores_denials=True)
+        except FileNotFoundError:  # a folder that was there a moment ago: a look tells more
+            attempt.failure.set()
         except (OSError, RuntimeError) as error:  # no more watches, or none at all here
-            failures.append(str(error))
-            self.has_failed = True
-            self._changed.set()
+            attempt.why = str(error)
+            attempt.failure.set()
+
+    async def _take_hints(
+        self, folders: list[str], recursive: bool, stop: anyio.Event, *, ignores_denials: bool
+    ) -> None:
+        async for changes in self._watch(
+            *folders,
+            watch_filter=lambda change, path: not self._patterns.refuses(path),
+            debounce=_DEBOUNCE_MILLISECONDS,
+            step=_STEP_MILLISECONDS,
+            stop_event=stop,  # its thread does not see that the task is cancelled
+            rust_timeout=_HEARTBEAT_MILLISECONDS,
+            yield_on_timeout=True,
+            recursive=recursive,
+            ignore_permission_denied=ignores_denials,
+        ):
+            if changes:
+                self._on_hint({path for _, path in changes})
