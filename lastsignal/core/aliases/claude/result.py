@@ -106,7 +106,7 @@ def _failure(subtype: str, result: Result, facts: dict[str, Any] | None) -> Outc
     kind = error.type or (subtype if subtype.startswith("error") else None)
     fields = {
         "status": "failed",
-        "error_message": error.message or subtype,
+        "error_message": error.message or subtype or None,
         "error_type": kind,
         "http_status": error.http_status,
     }

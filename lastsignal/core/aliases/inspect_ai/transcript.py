@@ -209,7 +209,7 @@ class Transcript:
     def _add_agent(self, span: str, status: Status) -> None:
         name = self._agents[span]
         kind: Any = "agent_start" if status == "started" else "agent_end"
-        self._run.add(kind, status, operation=name, call_id=span).agent = name
+        self._run.add(kind, status, operation=name, call_id=span or None).agent = name
 
     def _tell_error(self, event: _Event) -> None:
         error = unwrap_error(event.error)
