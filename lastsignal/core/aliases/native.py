@@ -109,6 +109,8 @@ class NativeDecoder:
                 and event.metadata is not _NONE
             ):
                 _read_model(event)
+            elif event.event_type == "process_error" and status == "completed":
+                return self._flat.decode(record)  # whatever it says: a crash has not gone well
         except (msgspec.ValidationError, UnicodeDecodeError):
             return self._flat.decode(record)
         return [event]
