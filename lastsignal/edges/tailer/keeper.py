@@ -58,9 +58,9 @@ class Keeper:
         self._note_faults(listing)
         self._is_first = False
 
-    def admit(self, found: Found) -> None:
-        """Take up one file that appeared at a name where nothing stood."""
-        self._admit_all([[found]], {}, self._now())
+    def admit(self, found: Iterable[Found]) -> None:
+        """Take up files that appeared at names where nothing stood."""
+        self._admit_all([[one] for one in found], {}, self._now())
 
     def _former_holders(self, listing: Listing) -> dict[str, TailedFile]:
         """Return who stood at the names where something else stands now."""

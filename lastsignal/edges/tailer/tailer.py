@@ -67,7 +67,7 @@ class Tailer:
         self._next_check = 0.0
         self._no_look_before = 0.0
         self._is_draining = False
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None
         self._ended = anyio.Event()
 
     async def run(self, stream: ObjectSendStream[Piece]) -> None:
@@ -76,7 +76,7 @@ class Tailer:
         A send that waits holds back reading, and nothing else.
         """
         try:
-            with self._scope:
+            with anyio.CancelScope() as self._scope:
                 async with stream, anyio.create_task_group() as tasks:
                     self._keeper.resume(self._checkpoints)
                     await self._look()
@@ -101,7 +101,8 @@ class Tailer:
         stats = self.stats()
         detail = f"{stats.pending_files} files, at least {stats.behind_bytes} bytes"
         self._fleet.trouble(TroubleKind.UNDRAINED, "", detail)
-        self._scope.cancel()
+        if self._scope is not None:
+            self._scope.cancel()
         await self._ended.wait()
         return False
 
@@ -213,9 +214,12 @@ class Tailer:
         found = await anyio.to_thread.run_sync(_stat_all, sorted(hints))
         now = self._now()
         new = [one for path, info in found if (one := self._follow_hint(path, info, now))]
-        for one in new:  # unless a look must tell what has come before it
-            if os.path.dirname(one.path) not in self._fleet.suspects:  # noqa: PTH120  # many
-                self._keeper.admit(one)
+        suspects = self._fleet.suspects  # where a look must tell first what has come before
+        self._keeper.admit(
+            one
+            for one in new
+            if os.path.dirname(one.path) not in suspects  # noqa: PTH120  # many
+        )
 
     def _follow_hint(self, path: str, info: os.stat_result | None, now: float) -> Found | None:
         """Note what a hint tells; return a new file that needs no look."""

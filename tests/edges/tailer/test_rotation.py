@@ -201,3 +201,15 @@ async def test_hard_links_are_read_once(tmp_path: Path, tailing: Any, numbered: 
         await sink.until_file("other.jsonl", numbered(0, 30))
         await sink.drain()
     assert len(sink.files) == 1
+
+
+async def test_hard_links_that_appear_at_once_are_read_once(
+    tmp_path: Path, tailing: Any, numbered: Any, append: Any
+) -> None:
+    async with tailing(tmp_path, scan_interval=3600) as sink:
+        append(tmp_path / "a.jsonl", numbered(0, 10))
+        os.link(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+        append(tmp_path / "b.jsonl", numbered(10, 20))
+        await sink.until_lines(numbered(0, 20).splitlines())
+        await sink.drain()
+    assert len(sink.files) == 1
