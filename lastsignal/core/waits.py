@@ -68,6 +68,7 @@ class Waits:
             trace = self._state.trace(trace_id)
             if trace is None:
                 continue
+            self._state.touch(trace_id)  # what it knows of its waits changes with the heap
             if not key:
                 again = self._judge_trace(source, trace, clock)
             elif key[0] == CALL:
