@@ -225,6 +225,7 @@ class Fleet:
             self.trouble(TroubleKind.TRUNCATED, file.path, f"cut before offset {file.offset}")
         elif file.was_never_found:
             self.trouble(TroubleKind.LOST, file.path, f"read up to offset {file.offset}")
+        file.was_cut = file.phase is Phase.CUT
         file.phase = Phase.ENDED
         self._ended.append(file)
         self.turns.wake.set()
@@ -249,9 +250,9 @@ class Fleet:
         for name in (file.path, *former_names(file.path)):
             if (one := self.by_path.get(name)) is not None:
                 found[one] = None
+        found.update(dict.fromkeys(reversed(self._ended)))
         if is_packed:
             found.update(dict.fromkeys(islice(self._placed_heads.alike(head), _MAX_ALIKE)))
-            found.update(dict.fromkeys(reversed(self._ended)))
         return [
             one
             for one in found

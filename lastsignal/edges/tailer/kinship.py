@@ -38,7 +38,7 @@ class Relation(Enum):
     HEIR = auto()
     """Goes on at once with a file that has lost its place."""
     SPENT = auto()
-    """A compressed copy of a file that has ended: begins where that one was read to."""
+    """A copy, found too late, of a file that has ended: begins where that one was read to."""
 
 
 class Likeness(Enum):
@@ -71,7 +71,8 @@ def relation(file: TailedFile, is_packed: bool, known: TailedFile, head_bytes: i
         is_original = is_packed and not (known.stream and known.stream.is_packed)
         return Relation.SHADOW if is_original else Relation.STRANGER
     if known.phase is Phase.ENDED:
-        return Relation.SPENT if is_packed else Relation.STRANGER
+        is_late_copy = known.was_cut and known.path in former_names(file.path)
+        return Relation.SPENT if is_packed or is_late_copy else Relation.STRANGER
     if known.phase is Phase.CUT:
         return Relation.HEIR
     if known.phase is Phase.LOST or known.displaced_at is not None:

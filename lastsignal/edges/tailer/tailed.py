@@ -65,6 +65,8 @@ class TailedFile:
     searches: int = 0
     """Looks since it parted that could have shown who goes on with it."""
     was_never_found: bool = False
+    was_cut: bool = False
+    """Of one that has ended."""
     is_unreadable: bool = False
 
     # What has been read

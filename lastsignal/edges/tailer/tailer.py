@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -26,8 +27,10 @@ from lastsignal.edges.tailer.trouble import OnTrouble, TroubleKind, ignore_troub
 from lastsignal.edges.tailer.watching import FolderWatch, Watch, default_watch
 
 _CHECK_INTERVAL = 0.25  # seconds, of what is open: one call of the system a file
-_MAX_LOOKING_SHARE = 0.1  # of the time, whatever happens on the disk
+_MAX_LOOKING_SHARE = 0.1  # of a processor, whatever happens on the disk
 _MAX_HINTS = 1000  # more are looked after by one full look
+
+_Result = TypeVar("_Result")
 
 
 class Tailer:
@@ -178,18 +181,19 @@ class Tailer:
             look: Callable[[], Listing] = self._finder.look_everywhere
         else:
             look = partial(self._finder.look_into, suspects)
-        self._apply(await anyio.to_thread.run_sync(look), begun_at)
+        listing, cost = await anyio.to_thread.run_sync(_measured, look)
+        cost += _measured(partial(self._keeper.apply, listing, begun_at))[1]
+        self._plan_next_look(listing, self._now() - begun_at, cost)
 
-    def _apply(self, listing: Listing, begun_at: float) -> None:
-        self._keeper.apply(listing, begun_at)
-        ended_at = self._now()
-        self._no_look_before = ended_at + (ended_at - begun_at) / _MAX_LOOKING_SHARE
+    def _plan_next_look(self, listing: Listing, taken: float, cost: float) -> None:
+        now = self._now()
+        self._no_look_before = now + max(taken, cost / _MAX_LOOKING_SHARE)
         if listing.is_full:
             self._watch.note_folders(listing)
             interval = (
                 self._config.poll_interval if self._is_polling else self._config.scan_interval
             )
-            self._next_look = max(ended_at + interval, self._no_look_before)
+            self._next_look = max(now + interval, self._no_look_before)
 
     # Hints
 
@@ -245,6 +249,12 @@ class Tailer:
         elif self._finder.is_plain_match(path, info):
             return Found(path, key, info.st_size, info.st_mtime_ns, True)
         return None
+
+
+def _measured(work: Callable[[], _Result]) -> tuple[_Result, float]:
+    """Return what the work returns, and how long it kept a processor busy."""
+    begun_at = time.thread_time()
+    return work(), time.thread_time() - begun_at
 
 
 def _stat_all(paths: list[str]) -> list[tuple[str, os.stat_result | None]]:
