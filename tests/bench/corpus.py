@@ -86,8 +86,14 @@ def _record(event_type: str, operation: str, status: str, metadata: Record) -> R
     }
 
 
-def lines(count: int, payload_bytes: int = 40, seed: int = 7) -> Iterator[bytes]:
-    """Yield that many JSON lines, about 230 bytes each with the default payload."""
+def lines(
+    count: int, payload_bytes: int = 40, seed: int = 7, *, fresh: bool = False
+) -> Iterator[bytes]:
+    """Yield that many JSON lines, about 230 bytes each with the default payload.
+
+    They are of 200 traces, each of many runs; with `fresh` each run is a trace of its own, so that
+    there are ever more of them.
+    """
     chance = random.Random(seed)
     payload = ("lorem ipsum dolor sit amet " * (payload_bytes // 27 + 1))[:payload_bytes]
     runs = [Run(f"run_{index:07d}", chance, payload) for index in range(OPEN_RUNS)]
@@ -99,11 +105,12 @@ def lines(count: int, payload_bytes: int = 40, seed: int = 7) -> Iterator[bytes]
         record = run.next()
         yield _encode({"timestamp": round(now, 3), "trace_id": run.name, **record}) + b"\n"
         if record["event_type"] == "agent_end":
-            runs[place] = Run(f"run_{started:07d}", chance, payload)
+            name = f"run_{started:07d}" if fresh else run.name
+            runs[place] = Run(name, chance, payload)
             started += 1
 
 
-def write(path: Path, count: int, payload_bytes: int = 40) -> None:
+def write(path: Path, count: int, payload_bytes: int = 40, *, fresh: bool = False) -> None:
     """Write a trace file."""
     with path.open("wb") as file:
-        file.writelines(lines(count, payload_bytes))
+        file.writelines(lines(count, payload_bytes, fresh=fresh))
