@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from watch import harness
 
-LINES = int(os.environ.get("LASTSIGNAL_KILL_LINES", "6000"))
-KILLS = int(os.environ.get("LASTSIGNAL_KILLS", "6"))
+LINES = int(os.environ.get("LASTSIGNAL_KILL_LINES", "4200"))
+KILLS = int(os.environ.get("LASTSIGNAL_KILLS", "4"))
 
 
 @pytest.mark.timeout(1800)
