@@ -64,7 +64,7 @@ class Beginning(NamedTuple):
 def relation(file: TailedFile, is_packed: bool, known: TailedFile, head_bytes: int) -> Relation:
     """Return what a newcomer that begins like a known file may be to it."""
     has_full_head = known.head.length >= head_bytes
-    related = are_related(file.path, known.path)
+    related = any(are_related(file.path, one) for one in {known.path, known.home})
     if not (related or has_full_head):
         return Relation.STRANGER
     if known.phase in (Phase.NEW, Phase.WAITING):

@@ -172,7 +172,7 @@ class Reader:
         if file.through is not None:
             self._fleet.undo_absorb(file, now)
             return
-        if not file.offset and file.resume_offset is None:  # nothing of it was delivered
+        if not file.is_told:
             file.stream = None
             self._fleet.note_head(file, NOTHING)
             self._fleet.reconsider(file)

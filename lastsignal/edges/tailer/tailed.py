@@ -80,6 +80,8 @@ class TailedFile:
     stream: Stream | None = None
     is_verified: bool = False
     """What is open was seen to hold what has been read."""
+    is_told: bool = False
+    """The consumer has had a piece of it."""
     told_end: bool = False
 
     # Its turns
@@ -112,6 +114,7 @@ class TailedFile:
         file = cls(known.path, (known.device, known.inode), now, changed_at=now)
         file.phase = Phase.FOLLOWED
         file.file_id = known.file_id
+        file.is_told = True
         file.real_path = known.real_path
         file.generation = known.generation
         file.head = known.head
@@ -156,7 +159,8 @@ class TailedFile:
         )
 
     def piece(self, data: bytes, state: State) -> Piece:
-        """Return a piece that ends at the offset."""
+        """Return a piece to send, which ends at the offset."""
+        self.is_told = True
         return Piece(
             self.file_id, self.path, self.offset - len(data), data, state, self.checkpoint()
         )
