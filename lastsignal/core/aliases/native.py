@@ -91,25 +91,22 @@ class NativeDecoder:
         """Return the record's event; see `contract.Decoder`."""
         try:
             event = _decode(record)
-            status = event.status
+            kind, status = event.event_type, event.status
             if status is None or not EARLIEST <= event.timestamp <= LATEST:
                 return self._flat.decode(record)
-            if event.operation is None and event.event_type in _NEEDS_OPERATION:
+            if event.operation is None and kind in _NEEDS_OPERATION:
                 return self._flat.decode(record)
             if status == "failed":
                 if event.error_message is None:
                     return self._flat.decode(record)
                 _read_failure(event)
-            if event.event_type == "tool_call":
+            if kind == "tool_call":
                 if event.metadata is not _NONE and event.arguments_hash is None:
                     _read_call(event)
-            elif (
-                event.event_type == "model_call"
-                and status != "started"
-                and event.metadata is not _NONE
-            ):
-                _read_model(event)
-            elif event.event_type == "process_error" and status == "completed":
+            elif kind == "model_call":
+                if status != "started" and event.metadata is not _NONE:
+                    _read_model(event)
+            elif kind == "process_error" and status == "completed":
                 return self._flat.decode(record)  # whatever it says: a crash has not gone well
         except (msgspec.ValidationError, UnicodeDecodeError):
             return self._flat.decode(record)

@@ -23,6 +23,7 @@ _KEPT_HEADS = 20
 _HEAD_BYTES = 2048
 _FOR_EVER = float("inf")
 _MAX_UNTIMED = 256  # events that wait for a source's first time; then it counts as having none
+_SETTLED = frozenset({"started", "completed"})  # statuses that need no judging without an error
 _BETWEEN_RECORDS = b" \t\r\n\0,"
 
 _DEFAULT_STATUS: dict[str, Status] = {
@@ -68,13 +69,14 @@ class Reader:
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
         source, clock, seen, decode = self.source, self.clock, 0, self._recognition.decode
+        must_hold = self._must_hold
         for data, offset, line in records:
             seen += 1
             try:
                 decoded = decode(data)
             except UNSETTLED:
                 decoded = self._read_unsettled(data)
-                decode = self._recognition.decode
+                decode, must_hold = self._recognition.decode, self._must_hold
             except FAULTS as fault:
                 decoded = self._recognition.note_fault(self.settled, fault)
             if isinstance(decoded, Drop):
@@ -95,10 +97,10 @@ class Reader:
                 if event.framework is None or not event.trace_id:
                     event.framework = event.framework or self._framework
                     event.trace_id = event.trace_id or source
-                if event.status != "completed":
+                if event.error_message is not None or event.status not in _SETTLED:
                     judge(event)
-            if self._disorder or self._awaits_time:
-                decoded = self._in_order(decoded, clock)
+            if must_hold:
+                decoded, must_hold = self._in_order(decoded, clock), self._must_hold
             events += decoded
         self.clock = clock
         self.records += seen
@@ -225,6 +227,10 @@ class Reader:
             event.timestamp, event.timestamp_source = clock, "inherited"
         else:
             event.timestamp, event.timestamp_source = self._ingest_time, "ingest"
+
+    @property
+    def _must_hold(self) -> bool:
+        return self._awaits_time or self._disorder > 0.0
 
     def _in_order(self, events: list[Event], clock: float) -> list[Event]:
         """Hold events that others may still come before; return those that can go."""
