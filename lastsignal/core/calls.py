@@ -51,7 +51,7 @@ def model_call(event: Event, trace: TraceState) -> None:
     if event.status != "completed":
         _note_trouble(event, trace)
     elif trace.failing:
-        trace.failing.pop(event.operation or "", None)
+        _note_success(event, trace)
 
 
 def end_call(event: Event, trace: TraceState) -> None:
@@ -62,7 +62,7 @@ def end_call(event: Event, trace: TraceState) -> None:
     if event.status != "completed":
         _note_trouble(event, trace)
     elif trace.failing:
-        trace.failing.pop(event.operation or "", None)
+        _note_success(event, trace)
 
 
 def retry(event: Event, trace: TraceState) -> None:
@@ -139,6 +139,13 @@ def _note_trouble(event: Event, trace: TraceState) -> None:
         trace.failures += 1
         if len(trace.failing) < MAX_OPEN_CALLS:
             trace.failing[event.operation or ""] = True
+
+
+def _note_success(event: Event, trace: TraceState) -> None:
+    """A call has ended well in a run in which one has failed."""
+    trace.failing.pop(event.operation or "", None)
+    moment = (event.timestamp, event.offset)
+    trace.worked[event.event_type] = max(moment, trace.worked.get(event.event_type, moment))
 
 
 def _agent_key(event: Event) -> str:

@@ -83,6 +83,9 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     last_call_status: Status | None = None
     failing: dict[str, bool] = {}
     """Operations whose latest call has failed."""
+    worked: dict[str, tuple[float, int]] = {}
+    """Time and offset of the latest call that went well while another one had failed, by event
+    type: the run got on without that one."""
     groups: dict[str, Group] = {}
     timeline: list[Mark] = []
     evicted: int = 0

@@ -194,8 +194,13 @@ class Waits:
 
 
 def is_latest(group: Group, trace: TraceState) -> bool:
-    """Whether no call has failed since the group's latest mark."""
+    """Whether the group's latest mark is the last word of the run: since then no call has failed,
+    nor, where there is only one match, has any of its kind worked. A model may answer the failure
+    of a tool; a tool that works after it says that the run got on."""
     latest = group.marks[-1]
+    worked = trace.worked.get(latest.event_type)
+    if group.run == 1 and worked is not None and worked > (latest.timestamp, latest.offset):
+        return False
     for mark in reversed(trace.timeline):
         if mark.event_type in ("tool_result", "model_call"):
             failed = mark.facts is not None and mark.facts.get("status") == "failed"

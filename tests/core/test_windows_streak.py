@@ -82,6 +82,27 @@ def test_the_end_of_a_run_opens_only_what_failed_last(bench: Make) -> None:
     assert [(group.values, group.count) for group in work.groups()] == [(["b"], 1)]
 
 
+def test_a_tool_that_worked_after_the_match_says_that_the_run_got_on(bench: Make) -> None:
+    work = bench({**STREAK, "or_before": ENDS}).fail(0).done(1, operation="b")
+    assert work.see(3, "agent_end", "failed", operation=None).found() == []
+
+
+def test_a_model_that_answers_the_match_does_not(bench: Make) -> None:
+    work = bench({**STREAK, "or_before": ENDS}).fail(0).see(1, "model_call", "completed")
+    assert work.see(3, "agent_end", "failed", operation=None).found() == [(3.0, 1, False, [1])]
+
+
+def test_two_matches_stand_whatever_else_has_worked(bench: Make) -> None:
+    work = bench({**STREAK, "or_before": ENDS}).fail(0).fail(1).done(2, operation="b")
+    assert work.see(3, "agent_end", "failed", operation=None).found() == [(3.0, 2, False, [1, 2])]
+
+
+def test_a_tool_that_worked_before_the_match_does_not(bench: Make) -> None:
+    work = bench({**STREAK, "or_before": ENDS}).fail(0, operation="c").done(1, operation="b")
+    work.fail(2)
+    assert work.see(3, "agent_end", "failed", operation=None).found() == [(3.0, 1, False, [3])]
+
+
 def test_the_end_of_a_sub_agent_is_no_end_of_the_run(bench: Make) -> None:
     work = bench({**STREAK, "or_before": ENDS}).see(0, "agent_start", "started", call_id="root")
     work.see(1, "agent_start", "started", call_id="a").fail(2)
