@@ -170,7 +170,12 @@ def _open(event: Event, trace: TraceState, implied: bool) -> None:
     )
     open_calls = trace.open_calls
     before = open_calls.get(key)
-    if before is None:
+    if before is not None and before.implied and not implied:
+        call.later = before.later  # the retry has announced this very call
+        if call.attempt is None:
+            call.attempt = before.attempt
+        open_calls[key] = call
+    elif before is None:
         if len(open_calls) >= MAX_OPEN_CALLS:
             del open_calls[next(iter(open_calls))]
             trace.evicted += 1
@@ -198,6 +203,8 @@ def _close(event: Event, trace: TraceState) -> bool:
         call = _adopt(event, open_calls)
     if call is None:
         return False
+    if call.implied:
+        trace.calls += 1  # the retry that announced it is no call, and nothing else has told of it
     if call.later:
         following = call.later.pop(0)
         following.later = call.later

@@ -118,7 +118,7 @@ def outcome_of(trace: TraceState, fired: bool) -> Outcome:
     if end is None:
         if trace.last_call_status in ("failed", "aborted"):
             return "failed" if trace.last_call_status == "failed" else "aborted"
-        if trace.open_calls:
+        if not all(call.implied for call in trace.open_calls.values()):
             return "unfinished"
         return "recovered" if trace.failures else "succeeded"
     if trace.end_status == "failed":

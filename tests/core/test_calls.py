@@ -1,0 +1,49 @@
+"""The call table: what counts as a call, and which end belongs to which start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Make = Callable[..., Any]
+
+WINDOW = {
+    "kind": "streak",
+    "group_by": ["trace_id", "operation"],
+    "at_least": 2,
+    "reset": {"event_type": "tool_result", "status": "completed"},
+}
+
+
+def counted(work: Any) -> tuple[str, int, int]:
+    """Return the outcome, the calls and the failures of the trace."""
+    diagnosis = work.diagnosis()
+    return diagnosis.outcome, diagnosis.calls, diagnosis.failures
+
+
+def test_a_start_and_its_end_are_one_call(bench: Make) -> None:
+    assert counted(bench(WINDOW).call(0).done(1)) == ("succeeded", 1, 0)
+
+
+def test_an_end_without_a_start_is_a_call(bench: Make) -> None:
+    assert counted(bench(WINDOW).done(1).done(2)) == ("succeeded", 2, 0)
+
+
+def test_an_attempt_that_only_a_retry_announces_is_a_call(bench: Make) -> None:
+    work = bench(WINDOW).call(0).fail(1).see(2, "retry", "started").done(3)
+    assert counted(work) == ("recovered", 2, 1)
+
+
+def test_a_retry_and_the_start_that_follows_it_are_one_call(bench: Make) -> None:
+    work = bench(WINDOW).call(0).fail(1).see(2, "retry", "started").call(2).done(3)
+    assert counted(work) == ("recovered", 2, 1)
+
+
+def test_a_retry_within_a_call_that_goes_on_is_no_other_call(bench: Make) -> None:
+    work = bench(WINDOW).call(0).see(1, "retry", "started").see(2, "retry", "started").done(3)
+    assert counted(work) == ("succeeded", 1, 0)
+
+
+def test_a_retry_whose_attempt_has_an_id_of_its_own_leaves_nothing_open(bench: Make) -> None:
+    work = bench(WINDOW).call(0, call_id="a").fail(1, call_id="a").see(2, "retry", "started")
+    assert counted(work.call(2, call_id="b").done(3, call_id="b")) == ("recovered", 2, 1)
