@@ -154,10 +154,11 @@ class Fleet:
         file.phase = Phase.ENDED
         self.release_waiting(file)
 
-    def release_waiting(self, file: TailedFile) -> None:
-        """Have those judged anew that wait for what becomes of a file."""
+    def release_waiting(self, file: TailedFile, *, deleted: bool = False) -> None:
+        """Have those judged anew that wait for a file; perhaps only the deleted ones."""
         for one in [one for one in self.waiting if one.waits_for is file]:
-            self.reconsider(one)
+            if not deleted or one.displaced_at is not None:
+                self.reconsider(one)
 
     def reconsider(self, file: TailedFile) -> None:
         """Have a file judged anew of which nothing has been delivered."""
@@ -251,7 +252,7 @@ class Fleet:
             if (one := self.by_path.get(name)) is not None:
                 found[one] = None
         found.update(dict.fromkeys(reversed(self._ended)))
-        if is_packed:
+        if is_packed or file.displaced_at is not None:
             found.update(dict.fromkeys(islice(self._placed_heads.alike(head), _MAX_ALIKE)))
         return [
             one

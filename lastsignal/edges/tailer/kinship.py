@@ -37,6 +37,8 @@ class Relation(Enum):
     """A plain copy of a file that is still there: takes over if that one is cut soon."""
     HEIR = auto()
     """Goes on at once with a file that has lost its place."""
+    ORIGINAL = auto()
+    """A deleted file whose compressed copy was found first: holds no more than that, as a rule."""
     SPENT = auto()
     """A copy, found too late, of a file that has ended: begins where that one was read to."""
 
@@ -83,6 +85,8 @@ def relation(file: TailedFile, is_packed: bool, known: TailedFile, head_bytes: i
         return Relation.HEIR if has_full_head or is_rotated else Relation.STRANGER
     if is_packed:
         return Relation.SHADOW
+    if file.displaced_at is not None and known.stream and known.stream.is_packed:
+        return Relation.ORIGINAL
     return Relation.COPY if related else Relation.STRANGER
 
 
@@ -139,6 +143,8 @@ class Kinship:
             return await self._is_copy_to_wait(file, known)
         if likeness is Likeness.SHORTER:
             return self._is_shorter_kin(file, begun, known)
+        if kind is Relation.ORIGINAL:
+            return self._is_done_with_original(file, begun, known)
         return self._is_same_kin(file, known, kind)
 
     async def _is_copy_to_wait(self, file: TailedFile, known: TailedFile) -> bool:
@@ -166,6 +172,16 @@ class Kinship:
         # a copy made before all was read: it holds nothing new
         file.starts_at_end = True
         file.candidates = []
+        return False
+
+    def _is_done_with_original(self, file: TailedFile, begun: Beginning, known: TailedFile) -> bool:
+        if known.is_queued:
+            self._wait(file, known, None)
+            return True
+        if begun.seen[0] <= known.offset:
+            self._fleet.drop(file)
+            return True
+        file.offset, file.tail = known.offset, known.tail  # it was written to after it was copied
         return False
 
     def _is_same_kin(self, file: TailedFile, known: TailedFile, kind: Relation) -> bool:

@@ -150,8 +150,8 @@ class Reader:
             self._fleet.turns.requeue(file)
             return
         self._fleet.turns.rest(file)
-        if not file.is_queued and file.displaced_at is not None:
-            self._fleet.release_waiting(file)  # a plain copy may go on with it
+        if not file.is_queued:
+            self._fleet.release_waiting(file, deleted=file.displaced_at is None)
 
     def _note_read(self, file: TailedFile, step: Step) -> None:
         file.through = None
