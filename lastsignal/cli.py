@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import sys
 import traceback
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
 
 import click
 
 import lastsignal
-from lastsignal.commands.config import config
-from lastsignal.commands.diagnose import diagnose
-from lastsignal.commands.formats import formats
-from lastsignal.commands.incidents import incidents
-from lastsignal.commands.normalize import normalize
-from lastsignal.commands.notify import notify
-from lastsignal.commands.rules import rules
-from lastsignal.commands.watch import watch
 from lastsignal.errors import LastSignalError
 
 EXIT_FAULT = 4
@@ -33,7 +28,43 @@ Exit codes:
 """
 
 
+COMMANDS = ("config", "diagnose", "formats", "incidents", "normalize", "notify", "rules", "watch")
+"""Each is the function of that name in the module of that name in `lastsignal.commands`."""
+
+
+class Commands(click.Group):
+    """Imports a command when it is asked for: a postmortem need not wait for the HTTP server."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name, None where there is none of it."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"lastsignal.commands.{cmd_name}"), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the arguments begin with.
+
+        Raises:
+            click.UsageError: there is none; it says which one may be meant.
+        """
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            meant = "".join(get_close_matches(args[0], COMMANDS, 1))
+            if not meant and Path(args[0]).exists():
+                meant = f"diagnose {args[0]}"
+            advice = f" Did you mean `lastsignal {meant}`?" if meant else ""
+            ctx.fail(f"There is no command `{args[0]}`.{advice}")
+        return super().resolve_command(ctx, args)
+
+
 @click.group(
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EPILOG,
 )
@@ -44,16 +75,6 @@ def cli() -> None:
     Reads the traces that agents already write, from any framework, finds the cause, and shows the
     lines that it rests on. Offline, deterministic, no model is called.
     """
-
-
-cli.add_command(config)
-cli.add_command(diagnose)
-cli.add_command(formats)
-cli.add_command(incidents)
-cli.add_command(normalize)
-cli.add_command(notify)
-cli.add_command(rules)
-cli.add_command(watch)
 
 
 def main(arguments: list[str] | None = None) -> None:

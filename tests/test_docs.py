@@ -126,7 +126,10 @@ def test_every_command_has_a_help_that_teaches() -> None:
             if isinstance(parameter, click.Option):
                 assert parameter.help, f"{name} {parameter.opts}"
         if isinstance(command, click.Group):
-            for inner, one in command.commands.items():
+            context = click.Context(command)
+            for inner in command.list_commands(context):
+                one = command.get_command(context, inner)
+                assert one is not None, f"{name} {inner}"
                 walk(one, f"{name} {inner}")
 
     walk(cli, "lastsignal")
