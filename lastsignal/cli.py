@@ -32,6 +32,10 @@ COMMANDS = ("config", "diagnose", "formats", "incidents", "normalize", "notify",
 """Each is the function of that name in the module of that name in `lastsignal.commands`."""
 
 
+class NobodyReads(Exception):
+    """What reads the output has gone (`| head`)."""
+
+
 class Commands(click.Group):
     """Imports a command when it is asked for: a postmortem need not wait for the HTTP server."""
 
@@ -61,6 +65,17 @@ class Commands(click.Group):
             advice = f" Did you mean `lastsignal {meant}`?" if meant else ""
             ctx.fail(f"There is no command `{args[0]}`.{advice}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command.
+
+        Raises:
+            NobodyReads: instead of what click makes an exit with 1 of, which would mean findings.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise NobodyReads from error
 
 
 @click.group(
@@ -99,8 +114,8 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("lastsignal: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # the reader has gone (`| head`): not our failure, and stdout must not complain at exit
+    except (BrokenPipeError, NobodyReads):
+        # not our failure, and stdout must not complain at exit
         sys.stdout = open("/dev/null", "w")  # noqa: PTH123  # no path of the user
         return 0
     except Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -14,10 +15,10 @@ from lastsignal.commands.explanations import explanation_lines
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.explaining import Explainer
 from lastsignal.core.aliases.reader import Reader
-from lastsignal.core.events import as_plain
+from lastsignal.core.events import Event, as_plain
 from lastsignal.core.report import InputSummary
 from lastsignal.edges.inputs import Source, open_sources
-from lastsignal.errors import InputError
+from lastsignal.errors import InputError, UsageError
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,8 +32,18 @@ _encode = msgspec.json.Encoder().encode
     help="Say of each record which dialect took it, which of its fields counted, and why it was "
     "dropped.",
 )
+@click.option(
+    "--follow",
+    "-F",
+    "follows",
+    is_flag=True,
+    help="Go on as the files grow, through every rotation; wait for those that are not there yet. "
+    "Ends on Ctrl-C.",
+)
 @aliases_option
-def normalize(paths: tuple[str, ...], quiet: bool, explain: bool, alias_path: Path | None) -> int:
+def normalize(
+    paths: tuple[str, ...], quiet: bool, explain: bool, follows: bool, alias_path: Path | None
+) -> int:
     """Print the events that records became, one JSON object a line, in the native schema.
 
     PATHS are files, folders, globs, or - for standard input. What gave no event is counted by
@@ -42,15 +53,23 @@ def normalize(paths: tuple[str, ...], quiet: bool, explain: bool, alias_path: Pa
     Examples:
       lastsignal normalize trace.jsonl
       lastsignal normalize trace.jsonl --explain
+      lastsignal normalize runs/ --follow | jq 'select(.status == "failed")'
       lastsignal normalize my.log --aliases lastsignal.toml --explain
     """
     ladder = ladder_from(alias_path)
+    if follows:
+        if explain:
+            raise UsageError("--explain reads to the end, --follow has none; leave one of them out")
+        # what watches is imported when it is asked for: a look at one file need not wait for it
+        from lastsignal.commands.following import print_followed
+
+        return print_followed(paths, ladder, quiet=quiet)
     summaries = []
     for source in open_sources(paths):
         reader = _explain(source, ladder) if explain else _print_events(source, ladder)
         summaries.append(summary_of(source, reader))
         if not quiet:
-            click.echo(_told(summaries[-1], reader), err=True)
+            click.echo(told(summaries[-1], reader), err=True)
     sys.stdout.flush()
     if not any(one.events for one in summaries):
         raise InputError(no_event_message(summaries))
@@ -66,10 +85,16 @@ def no_event_message(inputs: list[InputSummary]) -> str:
 def _print_events(source: Source, ladder: tuple[Dialect, ...]) -> Reader:
     reader = Reader(source.name, ladder, ingest_time=0.0)
     for events in read_events(source, reader):
-        for event in events:
-            sys.stdout.buffer.write(_encode(as_plain(event)) + b"\n")
-    sys.stdout.buffer.flush()
+        print_events(events)
     return reader
+
+
+def print_events(events: Iterable[Event]) -> None:
+    """Write events to standard output, each on its line, and at once: what reads may be waiting."""
+    written = b"".join(_encode(as_plain(event)) + b"\n" for event in events)
+    if written:
+        sys.stdout.buffer.write(written)
+        sys.stdout.buffer.flush()
 
 
 def _explain(source: Source, ladder: tuple[Dialect, ...]) -> Reader:
@@ -79,7 +104,8 @@ def _explain(source: Source, ladder: tuple[Dialect, ...]) -> Reader:
     return explainer.reader
 
 
-def _told(summary: InputSummary, reader: Reader) -> str:
+def told(summary: InputSummary, reader: Reader) -> str:
+    """Return in a line what came of a source."""
     formats = "+".join(summary.format) or "no known format"
     skipped = ", ".join(f"{count} {why}" for why, count in summary.skipped.items())
     text = f"{summary.source}: {formats}, {summary.records} records, {summary.events} events"
