@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import click
 
-from lastsignal.commands.normalize import print_events, told
+from lastsignal.commands.printing import print_events, told
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.report import InputSummary
 from lastsignal.edges.tailer import Trouble

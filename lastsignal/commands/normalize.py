@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
-import msgspec
 
 from lastsignal.app import explain_records, read_events, summary_of
 from lastsignal.commands.aliases import aliases_option, ladder_from
 from lastsignal.commands.explanations import explanation_lines
+from lastsignal.commands.printing import print_events, told
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.explaining import Explainer
 from lastsignal.core.aliases.reader import Reader
-from lastsignal.core.events import Event, as_plain
 from lastsignal.core.report import InputSummary
 from lastsignal.edges.inputs import Source, open_sources
 from lastsignal.errors import InputError, UsageError
-
-_encode = msgspec.json.Encoder().encode
 
 
 @click.command()
@@ -89,28 +85,8 @@ def _print_events(source: Source, ladder: tuple[Dialect, ...]) -> Reader:
     return reader
 
 
-def print_events(events: Iterable[Event]) -> None:
-    """Write events to standard output, each on its line, and at once: what reads may be waiting."""
-    written = b"".join(_encode(as_plain(event)) + b"\n" for event in events)
-    if written:
-        sys.stdout.buffer.write(written)
-        sys.stdout.buffer.flush()
-
-
 def _explain(source: Source, ladder: tuple[Dialect, ...]) -> Reader:
     explainer = Explainer(source.name, ladder)
     for line in explanation_lines(explain_records(source, explainer)):
         click.echo(line)
     return explainer.reader
-
-
-def told(summary: InputSummary, reader: Reader) -> str:
-    """Return in a line what came of a source."""
-    formats = "+".join(summary.format) or "no known format"
-    skipped = ", ".join(f"{count} {why}" for why, count in summary.skipped.items())
-    text = f"{summary.source}: {formats}, {summary.records} records, {summary.events} events"
-    if skipped:
-        text += f"; skipped: {skipped}"
-    for fault in reader.faults[:3]:
-        text += f"\n  a fault of the dialect {fault.dialect} ({fault.error}); please report it"
-    return text
