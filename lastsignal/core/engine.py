@@ -37,7 +37,9 @@ class Engine:
     ) -> None:
         self.rules = list(rules)
         self.state = State(max_traces, remembers)
-        hooks = Hooks(self.state.create, self._signal, self._settle, self.state.shared)
+        hooks = Hooks(
+            self.state.create, self.state.wake, self._signal, self._settle, self.state.shared
+        )
         self.program = Program(rules, hooks)
         self._waits = Waits(self.program, self.state)
         self._plans = {
@@ -156,9 +158,11 @@ class Engine:
     def _fit(self, trace: TraceState, same: set[str], field_bits: dict[str, int]) -> None:
         """Keep only what these rules remember, and put its bits at their places in this program."""
         trace.groups = {key: group for key, group in trace.groups.items() if group.rule in same}
-        trace.active = 0
+        trace.active, trace.awake = 0, {}
         for group in trace.groups.values():
-            trace.active |= self.program.by_rule[group.rule].bit
+            detector = self.program.by_rule[group.rule]
+            if detector.bit and not group.rests:
+                self.state.wake(detector, group, trace)
         here = self.program.field_bits
         if here != field_bits:
             seen = [name for name, bit in field_bits.items() if trace.seen & bit]
@@ -183,9 +187,12 @@ class Engine:
         home = self.state.home(detector, trace)
         if signal is Signal.HEAL:
             if not (detector.silence and detector.silence.pair and still_waits(group, trace)):
-                self.state.heal(home, key, group, detector.bit)
+                self.state.heal(home, key, group, detector)
             if detector.silence is not None and group.times:
                 self.state.wait(event.source, home, key, group)
+            return
+        if signal is Signal.REST:
+            self.state.rest(home, group, detector)
             return
         group.trace_id = event.trace_id
         if signal is Signal.OPEN:

@@ -24,6 +24,8 @@ class Signal(IntEnum):
     """What the rule watches for has ended well."""
     OPEN = 4
     """What was noted before is enough by now; this event itself is no evidence."""
+    REST = 5
+    """Nothing is under way any more: until the next match nothing can come of this group."""
 
 
 class Mark(msgspec.Struct, array_like=True, gc=False):
@@ -63,6 +65,8 @@ class Group(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     opened_at: float | None = None
     """Event time at which the rule fired; None while it has not."""
     healed: bool = False
+    rests: bool = False
+    """Nothing is under way, so no reset needs to be put to it; the next match wakes it."""
     at_open: Progress | None = None
     # the window's own memory; each kind says what it keeps in which
     run: int = 0

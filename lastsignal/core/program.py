@@ -83,7 +83,11 @@ class Program:
         known = {"event_type": event_type, "status": status}
         compiler = Compiler()
         compiler.names.update(
-            create=hooks.create, signal=hooks.signal, settle=hooks.settle, shared=hooks.shared
+            create=hooks.create,
+            wake=hooks.wake,
+            signal=hooks.signal,
+            settle=hooks.settle,
+            shared=hooks.shared,
         )
         begun, lines, last = Guarded(), [], Guarded()
         waiting = Guarded()  # silences, apart: they wait in many a trace that is healthy

@@ -72,12 +72,15 @@ class State:
         groups = home.groups
         if len(groups) >= limit:
             stale = next((k for k, g in groups.items() if not g.is_open), next(iter(groups)))
-            del groups[stale]
+            given_up = groups.pop(stale)
+            if given_up.rule in home.awake and not given_up.rests:
+                home.awake[given_up.rule] -= 1
             home.evicted += 1
         group = groups[key] = Group(
             rule=detector.rule.key, values=detector.values(event), trace_id=event.trace_id
         )
-        home.active |= detector.bit
+        if detector.bit:
+            _wake(home, group.rule, detector.bit)
         return group
 
     def open(
@@ -92,15 +95,28 @@ class State:
         self.changed(trace, key, group)
         self.touch(trace.trace_id)
 
-    def heal(self, home: TraceState, key: str, group: Group, bit: int) -> None:
-        """Forget a group that has not fired; mark one that has as ended well."""
-        if not group.is_open:
-            home.groups.pop(key, None)
-            if not any(other.rule == group.rule for other in home.groups.values()):
-                home.active &= ~bit
-        elif not group.healed:
+    def heal(self, home: TraceState, key: str, group: Group, detector: Detector) -> None:
+        """Forget a group that has not fired; mark one that has as ended well, and let it rest."""
+        if group.opened_at is None:
+            if home.groups.pop(key, None) is not None and detector.bit:
+                _rest(home, group.rule, detector.bit)
+            return
+        if not group.healed:
             group.healed = True
             self.changed(home, key, group)
+        if detector.silence is None:  # one that waits for another start must hear of its end
+            self.rest(home, group, detector)
+
+    def rest(self, home: TraceState, group: Group, detector: Detector) -> None:
+        """Let a group be, in which nothing is under way."""
+        if detector.bit and not group.rests:
+            group.rests = True
+            _rest(home, group.rule, detector.bit)
+
+    def wake(self, detector: Detector, group: Group, trace: TraceState) -> None:
+        """A group that rested has met another match."""
+        group.rests = False
+        _wake(trace, group.rule, detector.bit)
 
     def changed(self, home: TraceState, key: str, group: Group) -> None:
         """Note an open group that has changed."""
@@ -181,6 +197,18 @@ class State:
             self.push(source, (group.times[0], home.trace_id, key))
 
 
+def _wake(home: TraceState, rule: str, bit: int) -> None:
+    home.awake[rule] = home.awake.get(rule, 0) + 1
+    home.active |= bit
+
+
+def _rest(home: TraceState, rule: str, bit: int) -> None:
+    left = home.awake[rule] = home.awake.get(rule, 0) - 1
+    if left <= 0:
+        del home.awake[rule]
+        home.active &= ~bit
+
+
 def seal(trace: TraceState) -> None:
     """Give up what an ended trace's windows remember; its findings and totals stay."""
     kept = {key: group for key, group in trace.groups.items() if group.is_open}
@@ -189,7 +217,7 @@ def seal(trace: TraceState) -> None:
         group.seen, group.run = {}, 0
     trace.groups = kept
     if not kept:
-        trace.active = 0
+        trace.active, trace.awake = 0, {}
         trace.timeline = trace.timeline[:1]
     trace.open_calls, trace.last_arguments, trace.model_order = {}, {}, {}
     trace.failing = {}

@@ -27,6 +27,8 @@ class Hooks:
 
     create: Callable[[Detector, str, Event, TraceState], Group]
     """Makes the group that a tap has not found."""
+    wake: Callable[[Detector, Group, TraceState], None]
+    """Takes back into the trace's active groups one that rested."""
     signal: Callable[[Detector, str, Group, Signal, Event, TraceState], None]
     """Takes every answer of a window but QUIET."""
     settle: Callable[[Detector, Answer, Event, TraceState], None]
@@ -78,6 +80,8 @@ def tap_lines(compiler: Compiler, detector: Detector, tap: Tap, known: dict[str,
     lines = [f"k = {key}", f"g = {groups}.get(k)"]
     if tap.creates:
         lines.append(f"if g is None: g = create({name}, k, e, t)")
+        if detector.bit:
+            lines.append(f"elif g.rests: wake({name}, g, t)")
         lines.append(f"s = {answer}(g, e)")
         if total:
             lines.append(f"g.value = float({total})")

@@ -63,7 +63,10 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     seen: int = 0
     """Bit set of the optional fields that its events have carried, see `program.Program`."""
     active: int = 0
-    """Bit set of the rules that have had a group here: spares the resets of all others."""
+    """Bit set of the rules that have a group here which does not rest: spares the resets of all
+    others."""
+    awake: dict[str, int] = {}
+    """How many groups of such a rule do not rest."""
     deadline: float = NO_DEADLINE
     """When its open calls are to be judged next."""
     open_calls: dict[str, OpenCall] = {}

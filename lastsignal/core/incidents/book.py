@@ -139,6 +139,11 @@ class IncidentBook:
         del self.silences[silence_id]
         self._look_at_all()
 
+    def follow(self, policy: IncidentPolicy) -> None:
+        """Tell by another policy from now on."""
+        self.policy = self._telling.policy = self._storm.policy = policy
+        self._look_at_all()
+
     def is_silenced(self, incident: Incident, now: float) -> bool:
         """Whether a silence holds for the incident now."""
         return self._telling.silenced_until(incident, now) is not None

@@ -103,8 +103,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
             if before:
                 partial[position - 1] = []
             if not before or event.timestamp - before[0].timestamp > self.within:
-                # nothing to go on from; with nothing else under way the group is not needed
-                return Signal.QUIET if group.is_open or any(partial) else Signal.HEAL
+                return Signal.QUIET if any(partial) else _leave(group)  # nothing to go on from
             run = [*before, mark(event)]
             if position < steps - 1:
                 partial[position] = run
@@ -134,8 +133,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
     def _break(self, group: Group, before: int) -> Signal:
         if 0 < before <= len(group.partial):
             group.partial[before - 1] = []
-        # with nothing else under way the group is not needed
-        return Signal.QUIET if group.is_open or any(group.partial) else Signal.HEAL
+        return Signal.QUIET if any(group.partial) else _leave(group)
 
 
 class RepeatWindow(Window, frozen=True, tag="repeat"):
@@ -244,6 +242,11 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             group.count = len(group.marks)
         group.value = float(period)
         return Signal.FIRE
+
+
+def _leave(group: Group) -> Signal:
+    """With nothing under way a group is not needed; a finding stays, but need not be asked."""
+    return Signal.HEAL if group.opened_at is None else Signal.REST
 
 
 def _thing_reader(key: list[str]) -> Callable[[Event], tuple[Any, ...]]:
