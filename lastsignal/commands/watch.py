@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from lastsignal.commands.config import config_option
 from lastsignal.core.rules import Rule, shared_out
 from lastsignal.edges import logs
 from lastsignal.edges.config import (
-    Config,
     LoadedConfig,
     Override,
     Rules,
@@ -27,6 +26,7 @@ from lastsignal.edges.rulefiles import load_rules
 from lastsignal.errors import UsageError
 from lastsignal.watch import Request
 from lastsignal.watch import watch as run_watch
+from lastsignal.watch.settings import secrets
 
 
 @click.command()
@@ -38,7 +38,9 @@ from lastsignal.watch import watch as run_watch
     help="Where offsets, incidents and unsent notifications are kept over a restart.",
 )
 @click.option(
+    "--from",
     "--start",
+    "start",
     type=click.Choice(["checkpoint", "start", "end"]),
     help="Where files begin that are there at startup: where the last run stopped (and new ones at "
     "their start), all at their start, or all at their end.",
@@ -54,13 +56,14 @@ def watch(
     """Follow traces as they are written, and raise incidents while runs are still alive.
 
     PATHS are files, folders (with everything below them) and globs; they stand for those of the
-    configuration. Ends on SIGTERM or Ctrl-C after reading to the last byte; SIGHUP reads the rules
-    again. After a crash it goes on where it stopped: nothing is lost, nobody is told twice.
+    configuration. Ends on SIGTERM or Ctrl-C after reading to the last byte; SIGHUP reads rules and
+    configuration again. After a crash it goes on where it stopped: nothing is lost, nobody is told
+    twice.
 
     \b
     Examples:
       lastsignal watch ./traces
-      lastsignal watch ~/.claude/projects --start end
+      lastsignal watch ~/.claude/projects --from end
       lastsignal watch --config /etc/lastsignal/config.toml
     """
     options = {
@@ -68,26 +71,39 @@ def watch(
         ("inputs", "start"): (start, "--start"),
         ("state_dir",): (str(state_dir) if state_dir else None, "--state-dir"),
     }
-    loaded = load_config(
-        path,
-        overrides=[
-            Override(place, value, option)
-            for place, (value, option) in options.items()
-            if value is not None
-        ],
+    overrides = [
+        Override(place, value, option)
+        for place, (value, option) in options.items()
+        if value is not None
+    ]
+    load = partial(configuration_of, path, overrides)
+    loaded = load()
+    section = loaded.config.log
+    logs.configure(section.level, section.format, secrets=secrets(loaded.config))
+    log = structlog.get_logger("watch")
+    for warning in loaded.warnings:
+        log.warning("config_warning", detail=str(warning))
+    ladder = ladder_of(loaded.config.aliases)
+    request = Request(
+        loaded=loaded, load_config=load, load_rules=rules_of, ladder=ladder, once=once
     )
+    anyio.run(run_watch, request, log)
+    return 0
+
+
+def configuration_of(path: Path | None, overrides: Sequence[Override]) -> LoadedConfig:
+    """Return a configuration with which the daemon could start.
+
+    Raises:
+        UsageError: with what is wrong.
+    """
+    loaded = load_config(path, overrides=overrides)
     if not loaded.config.inputs.paths:
         raise UsageError(
             "nothing to watch; name files, folders or globs, or set `paths` in [inputs]"
         )
-    load = partial(rules_of, loaded)
-    section = loaded.config.log
-    logs.configure(section.level, section.format, secrets=secrets_of(loaded.config))
-    log = structlog.get_logger("watch")
-    ladder = ladder_of(loaded.config.aliases)
-    request = Request(config=loaded.config, load_rules=load, ladder=ladder, once=once)
-    anyio.run(run_watch, request, log)
-    return 0
+    ladder_of(loaded.config.aliases)
+    return loaded
 
 
 def rules_of(loaded: LoadedConfig) -> list[Rule]:
@@ -130,11 +146,3 @@ def _with(
 ) -> Rule:
     params = {**section.params, rule_id: {**section.params.get(rule_id, {}), **own}}
     return next(rule for rule in load(params=params) if rule.id == rule_id)
-
-
-def secrets_of(config: Config) -> list[str]:
-    """Return every secret of the configuration: none of them may get into the log."""
-    found = [config.http.token, config.alertmanager.token, config.alertmanager.password]
-    for target in config.targets:
-        found += [target.url, target.token]
-    return [secret.reveal() for secret in found if secret is not None]

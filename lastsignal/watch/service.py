@@ -6,8 +6,8 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry
 
 import lastsignal
 from lastsignal.core.aliases.contract import Dialect
-from lastsignal.core.incidents import Incident, IncidentBook
+from lastsignal.core.incidents import IncidentBook
 from lastsignal.core.rules import Rule
-from lastsignal.edges import notify
-from lastsignal.edges.config import Config
+from lastsignal.edges import logs
+from lastsignal.edges.config import LoadedConfig
 from lastsignal.edges.http import serve
 from lastsignal.edges.metrics import Metrics
 from lastsignal.edges.sdnotify import Supervisor
@@ -30,9 +30,9 @@ from lastsignal.watch import settings
 from lastsignal.watch.analysis import Analysis
 from lastsignal.watch.daemon import Daemon
 from lastsignal.watch.excerpts import Excerpts
-from lastsignal.watch.notify_telling import NotifyTeller
+from lastsignal.watch.keeper import Keeper, LoadConfig, LoadRules
+from lastsignal.watch.notifying import Notifying
 from lastsignal.watch.pipeline import Pipeline, Pipelines
-from lastsignal.watch.rules import RuleKeeper
 from lastsignal.watch.standing import Standing
 from lastsignal.watch.telling import Teller
 
@@ -47,8 +47,10 @@ NOTIFY_GRACE = 5.0  # seconds to send what waits, when the daemon ends
 class Request:
     """What a watch is started with."""
 
-    config: Config
-    load_rules: Callable[[], Sequence[Rule]]
+    loaded: LoadedConfig
+    load_config: LoadConfig
+    """Reads the configuration again; raises LastSignalError with everything that is wrong."""
+    load_rules: LoadRules
     """Reads all rules; raises LastSignalError with everything that is wrong."""
     ladder: tuple[Dialect, ...]
     once: bool
@@ -61,8 +63,8 @@ async def watch(request: Request, log: Any) -> None:
     Raises:
         LastSignalError: the state directory, a rule, a target or the address cannot be used.
     """
-    config = request.config
-    rules = request.load_rules()
+    config = request.loaded.config
+    rules = request.load_rules(request.loaded)
     metrics = Metrics(CollectorRegistry(), lastsignal.__version__)
     metrics.expect_rules(rules)
     teller = Teller(metrics, log)
@@ -76,15 +78,14 @@ async def watch(request: Request, log: Any) -> None:
             daemon.pipelines.checkpoints(),
             on_trouble=teller.trouble,
         )
-        targets = settings.targets(config)
         excerpts = Excerpts(daemon.pipelines)
-        notifier = make_notifier(targets, daemon, excerpts, metrics, log)
+        notifying = Notifying(config, daemon, excerpts, metrics, log)
         daemon.observer = teller
         daemon.illustrate = excerpts.attach
-        daemon.route = lambda notices: notify.route(notices, targets)
-        daemon.wake = notifier.wake
+        daemon.route = notifying.route
+        daemon.wake = notifying.wake
         supervisor = Supervisor(os.environ)
-        await Service(request, daemon, tailer, notifier, teller, supervisor).run(metrics)
+        await Service(request, daemon, tailer, notifying, teller, supervisor).run(metrics)
     except BaseExceptionGroup as group:
         raise innermost(group) from None
     finally:
@@ -98,23 +99,6 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
-def make_notifier(
-    targets: Sequence[notify.Target],
-    daemon: Daemon,
-    excerpts: Excerpts,
-    metrics: Metrics,
-    log: Any,
-) -> notify.Notifier:
-    """Return what tells the targets of incidents."""
-
-    def standing() -> list[Incident]:
-        return [excerpts.known(one) for one in daemon.analysis.book.standing(time.time())]
-
-    kinds = {target.name: target.kind for target in targets}
-    around = notify.Surroundings(observer=NotifyTeller(metrics, log, kinds))
-    return notify.Notifier(targets, daemon.store.outbox, standing, around)
-
-
 @dataclass(slots=True)
 class Service:
     """The running parts."""
@@ -122,31 +106,30 @@ class Service:
     request: Request
     daemon: Daemon
     tailer: Tailer
-    notifier: notify.Notifier
+    notifying: Notifying
     teller: Teller
     supervisor: Supervisor
+    waits_for_restart: list[str] = field(default_factory=list)
+    """What of the configuration was read and only a restart will take."""
 
     async def run(self, metrics: Metrics) -> None:
         """Run all parts until the pieces end; then send what waits."""
-        config = self.request.config
+        loaded = self.request.loaded
+        config = loaded.config
         send, receive = anyio.create_memory_object_stream[Piece](config.limits.read_queue)
-        section = config.rules
-        keeper = RuleKeeper(
-            self.request.load_rules, self._use_rules, self._tell_of_reload, section.paths
-        )
-        standing = Standing(self.daemon, self.tailer, keeper)
+        keeper = Keeper(loaded, self.request.load_config, self.request.load_rules, self)
+        standing = Standing(self.daemon, self.tailer, keeper, lambda: self.waits_for_restart)
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._obey_signals, keeper, tasks.cancel_scope)
             if config.http.enabled and not self.request.once:
                 http = settings.http_settings(config.http)
                 address = await tasks.start(serve, http, standing, metrics.registry)
                 self.teller.log.info("http", address=str(address))
-            tasks.start_soon(self.notifier.run)
+            tasks.start_soon(self.notifying.run)
             tasks.start_soon(self.tailer.run, send)
             tasks.start_soon(self._stand)
             tasks.start_soon(self.supervisor.show_life, self._moves)
-            if section.reload_on_change:
-                tasks.start_soon(keeper.keep)
+            tasks.start_soon(keeper.keep)
             if self.request.once:
                 tasks.start_soon(self.tailer.drain, math.inf)
             standing.is_reading = True
@@ -156,7 +139,7 @@ class Service:
             if self.request.once:
                 self.daemon.finish()
                 await self.daemon.commit()
-            await self.notifier.stop(NOTIFY_GRACE)
+            await self.notifying.stop(NOTIFY_GRACE)
             tasks.cancel_scope.cancel()
         self.teller.log.info("stopped")
 
@@ -164,29 +147,50 @@ class Service:
         """Whether the loop goes round: a hung one must be started anew."""
         return time.monotonic() - self.daemon.moved_at < HUNG
 
-    def _tell_of_reload(self, error: str | None) -> None:
-        self.teller.reloaded(error)
-        self.supervisor.ready("reading" if error is None else "the new rules are wrong")
+    async def use_config(self, loaded: LoadedConfig) -> None:
+        """Take whom to tell, when, and what to log; the rest waits for a restart.
 
-    def _use_rules(self, rules: Sequence[Rule]) -> None:
+        Raises:
+            UsageError: the URL of a target cannot be used.
+        """
+        config = loaded.config
+        await self.notifying.exchange(config)
+        logs.configure(config.log.level, config.log.format, secrets=settings.secrets(config))
+        self.daemon.analysis.book.follow(config.incidents)
+        self.waits_for_restart = settings.waiting_for_restart(self.request.loaded.config, config)
+        for warning in loaded.warnings:
+            self.teller.log.warning("config_warning", detail=str(warning))
+        if self.waits_for_restart:
+            self.teller.log.warning("config_waits_for_restart", changed=self.waits_for_restart)
+
+    def use_rules(self, rules: Sequence[Rule]) -> None:
+        """Let the engine go on with other rules."""
         self.daemon.analysis.replace_rules(rules)
         self.teller.metrics.expect_rules(rules)
+
+    def told_of_config(self, error: str | None) -> None:
+        """Count and say what came of reading the configuration again."""
+        self.teller.config_reloaded(error, self.request.loaded.path)
+
+    def told_of_rules(self, error: str | None) -> None:
+        """Count and say what came of reading the rules again."""
+        self.teller.reloaded(error)
+        self.supervisor.status("reading" if error is None else "the new rules are wrong")
 
     async def _stand(self) -> None:
         """Tell the metrics how the parts stand."""
         behind_since: float | None = None
-        outboxes = [str(one.name) for one in self.request.config.targets if one.enabled]
         while True:
             stats, now = self.tailer.stats(), time.monotonic()
             behind_since = (behind_since or now) if stats.behind_bytes else None
             lag = 0.0 if behind_since is None else now - behind_since
             self.teller.stand(stats, self.daemon.analysis, lag)
-            self.teller.store(self.daemon.store, outboxes)
+            self.teller.store(self.daemon.store, self.notifying.outboxes)
             await anyio.sleep(STAND_INTERVAL)
 
     async def _obey_signals(
         self,
-        keeper: RuleKeeper,
+        keeper: Keeper,
         scope: anyio.CancelScope,
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
@@ -199,8 +203,7 @@ class Service:
             async with anyio.create_task_group() as tasks:
                 async for number in signals:
                     if number == signal.SIGHUP:
-                        self.supervisor.reloading()
-                        tasks.start_soon(keeper.reload)
+                        tasks.start_soon(self._reload, keeper)
                         continue
                     ends += 1
                     if ends > 1:
@@ -209,9 +212,14 @@ class Service:
                     self.teller.log.info("draining", signal=signal.Signals(number).name)
                     tasks.start_soon(self._drain)
 
+    async def _reload(self, keeper: Keeper) -> None:
+        self.supervisor.reloading()
+        await keeper.reload()
+        self.supervisor.ready(next(iter(keeper.problems), "reading"))
+
     async def _drain(self) -> None:
         """Let go what is held for its order while there is still reading, then read to the end."""
-        limit = self.request.config.limits.drain_timeout
+        limit = self.request.loaded.config.limits.drain_timeout
         self.supervisor.stopping("reading to the end", seconds=limit + NOTIFY_GRACE + 5)
         with anyio.move_on_after(min(MAX_WAIT_FOR_ORDER, limit / 2)):
             await anyio.sleep(NEWS_TAKE)
@@ -222,7 +230,7 @@ class Service:
 
 def restored(request: Request, rules: Sequence[Rule], store: Store, log: Any) -> Daemon:
     """Return a daemon that goes on where the last commit was."""
-    config, now = request.config, time.time()
+    config, now = request.loaded.config, time.time()
     limit = config.limits.max_record_bytes
     saved = store.load()
 

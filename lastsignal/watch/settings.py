@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from lastsignal.edges import config as configured
 from lastsignal.edges import notify
 from lastsignal.edges.http import HttpSettings
@@ -11,6 +13,9 @@ from lastsignal.edges.tailer import TailerConfig
 
 NEVER_TAILED = (*FOREIGN_SUFFIXES, ".zip", ".eval")
 """Archives have their index at their end: what grows is none."""
+
+ONLY_AT_START = ("state_dir", "inputs", "http", "limits", "aliases")
+"""What of the configuration a running daemon cannot change."""
 
 
 def tailer_settings(config: configured.Config) -> TailerConfig:
@@ -76,6 +81,23 @@ def targets(config: configured.Config) -> list[notify.Target]:
         )
         for name, url in zip(names, manager.urls, strict=False)
     ]
+
+
+def secrets(config: configured.Config) -> list[str]:
+    """Return every secret of the configuration: none of them may get into the log."""
+    found = [config.http.token, config.alertmanager.token, config.alertmanager.password]
+    for target in config.targets:
+        found += [target.url, target.token]
+    return [secret.reveal() for secret in found if secret is not None]
+
+
+def waiting_for_restart(running: configured.Config, read: configured.Config) -> list[str]:
+    """Return the keys and tables that differ and that a running daemon cannot change."""
+    queue = read.limits.notification_queue  # that of a target, which is made anew
+    running = msgspec.structs.replace(
+        running, limits=msgspec.structs.replace(running.limits, notification_queue=queue)
+    )
+    return [name for name in ONLY_AT_START if getattr(running, name) != getattr(read, name)]
 
 
 def _target(one: configured.Target, queue_limit: int) -> notify.Target:

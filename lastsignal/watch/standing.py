@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import lastsignal
 from lastsignal.core.incidents import Incident
 from lastsignal.edges.tailer import Tailer
 from lastsignal.watch.daemon import Daemon
-from lastsignal.watch.rules import RuleKeeper
+from lastsignal.watch.keeper import Keeper
 
 
 class Standing:
@@ -18,13 +18,21 @@ class Standing:
     Args:
         daemon: the running daemon.
         tailer: what it reads from.
-        rules: what reads the rules again.
+        keeper: what reads rules and configuration again.
+        waits_for_restart: what the configuration says and only a restart will take.
     """
 
-    def __init__(self, daemon: Daemon, tailer: Tailer, rules: RuleKeeper) -> None:
+    def __init__(
+        self,
+        daemon: Daemon,
+        tailer: Tailer,
+        keeper: Keeper,
+        waits_for_restart: Callable[[], Sequence[str]],
+    ) -> None:
         self._daemon = daemon
         self._tailer = tailer
-        self._rules = rules
+        self._keeper = keeper
+        self._waits_for_restart = waits_for_restart
         self._started = time.time()
         self.is_reading = False
 
@@ -36,7 +44,7 @@ class Standing:
     def not_ready(self) -> Sequence[str]:
         """Return why the daemon is not what it should be."""
         reasons = [] if self.is_reading else ["it is starting"]
-        reasons += [f"the rules could not be read again: {one}" for one in self._rules.problems]
+        reasons += self._keeper.problems
         if self._daemon.commit_error is not None:
             reasons.append(f"the state cannot be written: {self._daemon.commit_error}")
         return reasons
@@ -57,8 +65,9 @@ class Standing:
             "told of changes by the system": not stats.is_polling,
             "traces": len(engine.traces),
             "last commit": self._daemon.committed_at,
+            "configured, and taken by a restart only": ", ".join(self._waits_for_restart()) or None,
         }
 
     async def reload(self) -> Sequence[str]:
         """Read rules and configuration again."""
-        return await self._rules.reload()
+        return await self._keeper.reload()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -86,6 +87,14 @@ class Teller(Observer):
         self.metrics.storing.failures.add(1)
         self._say(("commit", ""), "commit_failed", error=error)
 
+    def config_reloaded(self, error: str | None, path: Path | None) -> None:
+        """Count and say what came of reading the configuration again."""
+        self.metrics.reloading.done("config", error is None, time.time())
+        if error is None:
+            self.log.info("config_reloaded", path=str(path) if path else None)
+        else:
+            self.log.error("config_not_reloaded", error=error, kept="the former configuration")
+
     def reloaded(self, error: str | None) -> None:
         """Count and say what came of reading the rules again."""
         self.metrics.reloading.done("rules", error is None, time.time())
@@ -126,7 +135,7 @@ class Teller(Observer):
         self._incidents(analysis)
         self._groups(analysis)
 
-    def store(self, store: Store, targets: Sequence[str]) -> None:
+    def store(self, store: Store, targets: Iterable[str]) -> None:
         """Take how much the state takes on the disk, and what it holds for each target.
 
         A worker says so too, but not while its target hangs.

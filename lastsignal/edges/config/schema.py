@@ -136,7 +136,7 @@ class Alertmanager(_Section, frozen=True):
     routes: tuple[Route, ...] = ()
     """Which incidents it is told of; without any, all of them."""
     refresh_interval: Interval = Interval(60)
-    """How often an open incident is sent again; its end is set to four times this."""
+    """How often an open incident is sent again; its end is set to three times this."""
     timeout: Interval = Interval(15)
     """How long one request may take."""
 

@@ -89,6 +89,15 @@ class Outbox:
             _DROP_NOTICES,
         )
 
+    def abandon(self, targets: Sequence[str]) -> int:
+        """Give up what waits for any but these targets; return how many rows that were."""
+        names = ", ".join("?" * len(targets))
+        query = f"SELECT id FROM outbox WHERE state = 'pending' AND target NOT IN ({names})"
+        rows = [row_id for (row_id,) in self._database.query(query, tuple(targets))]
+        for row_id in rows:
+            self.dead(row_id, "there is no such target any more")
+        return len(rows)
+
     def fold(self, row_ids: Sequence[int], payload: bytes) -> None:
         """Replace rows by one that stands where the first of them stood."""
         first, *others = row_ids
