@@ -40,7 +40,7 @@ def _parse_text(text: str) -> float | None:
     if not text:
         return None
     try:
-        parsed = datetime.fromisoformat(_trim_fraction(text))
+        parsed = datetime.fromisoformat(text)  # of more than six digits it cuts off the rest
     except ValueError:
         try:
             return _from_number(float(text))
@@ -53,16 +53,3 @@ def _parse_text(text: str) -> float | None:
     except (OverflowError, ValueError):
         return None
     return seconds if EARLIEST <= seconds <= LATEST else None
-
-
-def _trim_fraction(text: str) -> str:
-    """Cut a fraction of more than six digits (Go and OTLP write nine); keep the zone."""
-    dot = text.find(".")
-    if dot < 0:
-        dot = text.find(",")  # Python's logging writes 12:00:00,123
-    if dot < 0:
-        return text
-    end = dot + 1
-    while end < len(text) and text[end].isdigit():
-        end += 1
-    return text[:dot] + "." + text[dot + 1 : min(end, dot + 7)] + text[end:]

@@ -50,7 +50,7 @@ def read_events(
     raw: bytes | msgspec.Raw, wanted: Mapping[str, frozenset[str]]
 ) -> tuple[SpanEvent, ...]:
     """Read a span's events (SDK and OTLP): of each, the attributes wanted for its name."""
-    if len(bytes(raw)) < 3:  # absent, or an empty list
+    if len(raw) < 3:  # absent, or an empty list
         return ()
     try:
         events = _decode_events(raw)
@@ -66,19 +66,20 @@ def read_events(
 def _read(
     raw: bytes | msgspec.Raw, wanted: frozenset[str], unwrap: Callable[[Any], Any] | None
 ) -> dict[str, Any]:
-    data = bytes(raw)
-    head = data.lstrip()[:1] if wanted else b""
+    if not wanted:
+        return {}
+    head = first_byte(raw)
     pairs: Iterable[tuple[str, msgspec.Raw]] = ()
     try:
         if head == b"{":
-            pairs, unwrap = _decode_mapping(data).items(), None
+            pairs, unwrap = _decode_mapping(raw).items(), None
         elif head == b"[":
-            pairs = [(pair.key, pair.value) for pair in _decode_pairs(data)]
+            pairs = [(pair.key, pair.value) for pair in _decode_pairs(raw)]
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return {}
     found: dict[str, Any] = {}
     for key, part in pairs:
-        if key in wanted and len(bytes(part)) <= _MAX_VALUE:
+        if key in wanted and len(part) <= _MAX_VALUE:
             value = value_of(part)
             if unwrap is not None:
                 value = unwrap(value)
@@ -87,11 +88,18 @@ def _read(
     return found
 
 
+def first_byte(raw: bytes | msgspec.Raw) -> bytes:
+    """Return the first byte of an undecoded value without a copy of the rest; none of none."""
+    return bytes(memoryview(raw)[:1])
+
+
 def any_value(value: Any, depth: int = 0) -> Any:
     """Return what an OTLP AnyValue holds; camelCase and snake_case, integers also as digits."""
     if not isinstance(value, dict) or len(value) != 1 or depth > _MAX_DEPTH:
         return None
     name, inner = next(iter(value.items()))
+    if name == "stringValue":  # nearly all of them
+        return inner
     name = name.replace("_", "").lower()
     if name == "intvalue" and isinstance(inner, str):
         digits = inner.removeprefix("-")

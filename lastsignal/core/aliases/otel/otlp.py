@@ -100,7 +100,7 @@ def recognise(value: Any) -> bool:
 def _read(record: bytes) -> list[Span] | Drop:
     try:
         request = _decode_request(record)
-        if request.resourceSpans is None and bytes(request.trace):
+        if request.resourceSpans is None and len(request.trace):
             request = _decode_request(request.trace)
     except msgspec.ValidationError:
         request = _Request()

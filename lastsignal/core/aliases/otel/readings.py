@@ -78,17 +78,19 @@ class Outcome(msgspec.Struct, frozen=True):
 def text(attributes: Attributes, *names: str) -> str | None:
     """Return the first non-empty text among attributes."""
     for name in names:
-        found = text_of(attributes.get(name))
+        found = attributes.get(name)
         if found is not None:
-            return found
+            said = found if type(found) is str else text_of(found)
+            if said:
+                return said
     return None
 
 
 def count(attributes: Attributes, *names: str) -> int | None:
     """Return the first count among attributes."""
     for name in names:
-        found = count_of(attributes.get(name))
-        if found is not None:
+        found = attributes.get(name)
+        if found is not None and (found := count_of(found)) is not None:
             return found
     return None
 
@@ -122,9 +124,14 @@ def model_name(attributes: Attributes, *names: str) -> str | None:
 
 def facts(attributes: Attributes, **names: str) -> dict[str, Any]:
     """Return the small attributes that are there under plainer names, for an event's metadata."""
-    found = {name: attributes.get(attribute) for name, attribute in names.items()}
-    return {
-        name: value
-        for name, value in found.items()
-        if isinstance(value, str | int | float) and value != ""
-    }
+    found: dict[str, Any] = {}
+    for name, attribute in names.items():
+        fact = attributes.get(attribute)
+        if fact is not None and is_fact(fact):
+            found[name] = fact
+    return found
+
+
+def is_fact(value: object) -> bool:
+    """Is it small enough for metadata: a text that says something, a number or a truth value?"""
+    return isinstance(value, (str, int, float)) and value != ""

@@ -12,7 +12,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Dialect, NotThisDialect
 from lastsignal.core.aliases.fields import at, text_of
-from lastsignal.core.aliases.otel.attributes import read_attributes, read_events
+from lastsignal.core.aliases.otel.attributes import first_byte, read_attributes, read_events
 from lastsignal.core.aliases.otel.decoder import SpanDecoder
 from lastsignal.core.aliases.otel.semantics import EVENT_READS, READS
 from lastsignal.core.aliases.otel.spans import (
@@ -71,7 +71,7 @@ def read_span(data: bytes, offset: int = 0) -> Span | None:
     except msgspec.ValidationError:
         return None
     flat = {"trace_id": raw.trace_id, "span_id": raw.span_id}
-    if not _is_span(raw.name, raw.context, flat, bytes(raw.attributes)[:1] == b"{"):
+    if not _is_span(raw.name, raw.context, flat, first_byte(raw.attributes) == b"{"):
         return None
     status, message = raw.status, raw.status_message
     if isinstance(status, dict):

@@ -20,9 +20,7 @@ READS = frozenset(
 def read(span: Span) -> Reading | None:
     """Return what the span was, None where ADK did not write it."""
     attributes = span.attributes
-    if span.scope != "gcp.vertex.agent" and not any(
-        name.startswith(_PREFIX) for name in attributes
-    ):
+    if span.scope != "gcp.vertex.agent" and READS.isdisjoint(attributes):
         return None
     if span.name.startswith("agent_run"):  # what `invoke_agent` was called before
         name = span.name.removeprefix("agent_run").strip(" []") or span.name

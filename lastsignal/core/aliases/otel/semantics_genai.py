@@ -18,6 +18,7 @@ from lastsignal.core.aliases.otel.readings import (
     Retry,
     count,
     facts,
+    is_fact,
     model_name,
     number,
     text,
@@ -62,11 +63,21 @@ _KINDS: dict[str, Kind] = {
     "create_agent": "agent",
     "invoke_workflow": "agent",
 }
-_OF_PYDANTIC_AI = ("gen_ai.agent.call.id", "pydantic_ai.tool.retry.attempt", "tool_arguments")
+_OF_PYDANTIC_AI = frozenset(
+    {"gen_ai.agent.call.id", "pydantic_ai.tool.retry.attempt", "tool_arguments"}
+)
 _TOOL_NAMES = ("execute_tool ", "retrieval ", "running tool: ", "Tool: ")
 _AGENT_NAMES = ("invoke_agent ", "create_agent ", "invoke_workflow ", "agent run")
 _MODEL_NAMES = ("chat ", "text_completion ", "generate_content ", "embeddings ")
 _MODEL_ENDS = (".chat", ".completion", ".embeddings", ".rerank")
+
+_FACTS = (  # the first that is there
+    ("provider", "gen_ai.provider.name"),
+    ("provider", "gen_ai.system"),
+    ("session_id", "session.id"),
+    ("session_id", "gen_ai.conversation.id"),
+    ("cycle_id", "event_loop.cycle_id"),
+)
 
 # Programs that name themselves where a model provider's name is expected.
 _FRAMEWORKS = {
@@ -196,7 +207,7 @@ def _chain(span: Span) -> Reading:
 
 def framework_of(attributes: Attributes) -> str | None:
     """Return the framework that the attributes tell of."""
-    if any(name in attributes for name in _OF_PYDANTIC_AI):
+    if not _OF_PYDANTIC_AI.isdisjoint(attributes):
         return "pydantic_ai"
     system = text(attributes, "gen_ai.provider.name", "gen_ai.system")
     return _FRAMEWORKS.get(system) if system else None
@@ -207,14 +218,11 @@ def _agent_name(attributes: Attributes) -> str | None:
 
 
 def _facts(attributes: Attributes) -> dict[str, Any]:
-    found = facts(attributes, provider="gen_ai.provider.name", session_id="session.id")
-    for name, attribute in (
-        ("provider", "gen_ai.system"),
-        ("session_id", "gen_ai.conversation.id"),
-        ("cycle_id", "event_loop.cycle_id"),
-    ):
-        if name not in found:
-            found |= facts(attributes, **{name: attribute})
+    found: dict[str, Any] = {}
+    for name, attribute in _FACTS:
+        fact = attributes.get(attribute)
+        if fact is not None and name not in found and is_fact(fact):
+            found[name] = fact
     return found
 
 

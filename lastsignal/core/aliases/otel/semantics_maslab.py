@@ -38,6 +38,8 @@ READS = frozenset(
     }
 )  # fmt: skip
 
+_OWN = frozenset(name for name in READS if name.startswith(("mas.", "ioa_observe.")))
+
 _KINDS: dict[str, Kind] = {
     "LLMCall": "model",
     "ToolCall": "tool",
@@ -63,7 +65,7 @@ _DENIED = frozenset({"deny", "denied", "block", "blocked", "reject", "rejected",
 def read(span: Span) -> Reading | None:
     """Return what the span was, None where mas-lab did not write it."""
     attributes = span.attributes
-    if not any(name.startswith(("mas.", "ioa_observe.")) for name in attributes):
+    if _OWN.isdisjoint(attributes):
         return None
     boundary = text(attributes, "mas.boundary") or span.name
     kind = _KINDS.get(boundary)

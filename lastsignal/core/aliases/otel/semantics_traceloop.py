@@ -37,7 +37,7 @@ def read(span: Span) -> Reading | None:
     attributes = span.attributes
     kind = text(attributes, "traceloop.span.kind")
     if kind is None:
-        if not any(name.startswith("traceloop.") for name in attributes):
+        if READS.isdisjoint(attributes):
             return None
         # The span processor puts its properties on every span of the process, HTTP calls too.
         return _completed(span, semantics_genai.read(span) or Reading(kind="other"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from math import modf
@@ -17,7 +18,11 @@ SpanStatus = Literal["unset", "ok", "error"]
 _EARLIEST_NANOSECONDS = 10**17  # 1973: no count of microseconds reaches it before the year 5138
 _STATUS_PREFIXES = ("STATUSCODE.", "STATUS_CODE_")
 _STATUS_WORDS: dict[str, SpanStatus] = {"ERROR": "error", "2": "error", "OK": "ok", "1": "ok"}
+_USUAL_ID = re.compile(r"(?:0x)?([0-9a-f]{16}|[0-9a-f]{32})").fullmatch
 _KIND_NUMBERS = {1: "INTERNAL", 2: "SERVER", 3: "CLIENT", 4: "PRODUCER", 5: "CONSUMER"}
+_KIND_NAMES = {
+    prefix + kind: kind for kind in _KIND_NUMBERS.values() for prefix in ("SpanKind.", "SPAN_KIND_")
+}
 
 
 class SpanEvent(msgspec.Struct, frozen=True):
@@ -73,6 +78,9 @@ def normalise_id(value: object) -> str:
         return format(value, "x") if value > 0 else ""
     if not isinstance(value, str):
         return ""
+    usual = _USUAL_ID(value)
+    if usual is not None:
+        return usual[1] if usual[1].strip("0") else ""
     text = value.strip()
     if text[:2] in ("0x", "0X"):
         text = text[2:]
@@ -111,7 +119,7 @@ def span_time(value: object) -> float | None:
 
 def span_status(code: object) -> SpanStatus:
     """Return what a status code means, written as number, digit, word or enum name."""
-    if isinstance(code, bool):
+    if code is None or isinstance(code, bool):
         return "unset"
     text = str(code).upper() if isinstance(code, str | int) else ""
     for prefix in _STATUS_PREFIXES:
@@ -125,4 +133,7 @@ def span_kind(value: object) -> str:
         return _KIND_NUMBERS.get(value, "")
     if not isinstance(value, str):
         return ""
+    known = _KIND_NAMES.get(value)
+    if known is not None:
+        return known
     return value.upper().removeprefix("SPANKIND.").removeprefix("SPAN_KIND_")
