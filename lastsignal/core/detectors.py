@@ -25,6 +25,8 @@ class Detector:
     bit: int
     """Its place in `TraceState.active`; 0 where nothing of it depends on having a group."""
     keep: int
+    lasts: float
+    """Seconds after which a group in which nothing more has matched may be given up."""
     values: Callable[[Event], list[Any]]
     """The event's group: the values of `group_by` without the trace."""
     facts: Callable[[Event], dict[str, Any]]

@@ -38,7 +38,12 @@ class Engine:
         self.rules = list(rules)
         self.state = State(max_traces, remembers)
         hooks = Hooks(
-            self.state.create, self.state.wake, self._signal, self._settle, self.state.shared
+            self.state.create,
+            self.state.wake,
+            self._signal,
+            self._settle,
+            self._sweep,
+            self.state.shared,
         )
         self.program = Program(rules, hooks)
         self._waits = Waits(self.program, self.state)
@@ -206,6 +211,9 @@ class Engine:
             self.state.changed(home, key, group)
         if detector.silence is not None and group.times:
             self.state.wait(event.source, home, key, group)
+
+    def _sweep(self, trace: TraceState) -> int:
+        return self.state.sweep(trace, self.program.by_rule)
 
     def _settle(self, detector: Detector, answer: Answer, event: Event, trace: TraceState) -> None:
         """Put an event to every group of a rule; the end of a run opens only what failed last.

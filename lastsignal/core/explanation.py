@@ -8,14 +8,8 @@ from typing import Any
 from lastsignal.core.conditions import Condition, parse_condition
 from lastsignal.core.durations import show_duration
 from lastsignal.core.rules import Rule
-from lastsignal.core.windows.counting import (
-    CountWindow,
-    DistinctWindow,
-    EventWindow,
-    RatioWindow,
-    StreakWindow,
-    SumWindow,
-)
+from lastsignal.core.windows.amounts import RatioWindow, SumWindow
+from lastsignal.core.windows.counting import CountWindow, DistinctWindow, EventWindow, StreakWindow
 from lastsignal.core.windows.learning import BaselineWindow, NewValueWindow
 from lastsignal.core.windows.order import RepeatWindow, SequenceWindow
 from lastsignal.core.windows.silence import SilenceWindow

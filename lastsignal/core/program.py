@@ -44,6 +44,7 @@ class Program:
             rule=rule,
             bit=bit,
             keep=window.keep(),
+            lasts=2 * window.lasts(),  # twice: an event may come later than one that is younger
             values=values_reader([name for name in window.group_by if name != "trace_id"]),
             facts=facts_reader(
                 sorted(rule.template_fields() | set(window.group_by) - {"trace_id"})
@@ -87,6 +88,7 @@ class Program:
             wake=hooks.wake,
             signal=hooks.signal,
             settle=hooks.settle,
+            sweep=hooks.sweep,
             shared=hooks.shared,
         )
         begun, lines, last = Guarded(), [], Guarded()
@@ -106,7 +108,13 @@ class Program:
                     begun.add(detector, written)
         going_on = waiting.lines() + begun.lines()
         if going_on:
-            lines = ["a = t.active", "if a:", *(f"    {line}" for line in going_on), *lines]
+            lines = [
+                "a = t.active",
+                "if a and e.timestamp > t.sweep_at: a = sweep(t)",
+                "if a:",
+                *(f"    {line}" for line in going_on),
+                *lines,
+            ]
         if last.body:
             lines += ["a = t.active", *last.lines()]
         lines += self._seen_lines(compiler, event_type, status)

@@ -15,14 +15,8 @@ from lastsignal.core.conditions import CLOSED_SETS, Condition, certain, parse_co
 from lastsignal.core.events import EVENT_TYPES, STATUSES
 from lastsignal.core.rule_shape import nearest
 from lastsignal.core.rules import Rule
-from lastsignal.core.windows.counting import (
-    MAX_DISTINCT,
-    MAX_SAMPLES,
-    CountWindow,
-    DistinctWindow,
-    RatioWindow,
-    StreakWindow,
-)
+from lastsignal.core.windows.amounts import MAX_SAMPLES, RatioWindow
+from lastsignal.core.windows.counting import MAX_DISTINCT, CountWindow, DistinctWindow, StreakWindow
 from lastsignal.core.windows.learning import NewValueWindow
 from lastsignal.core.windows.order import SequenceWindow
 from lastsignal.core.windows.silence import SilenceWindow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 
 import msgspec
 
@@ -81,6 +82,7 @@ class State:
         )
         if detector.bit:
             _wake(home, group.rule, detector.bit)
+        home.sweep_at = min(home.sweep_at, event.timestamp + detector.lasts)
         return group
 
     def open(
@@ -117,6 +119,27 @@ class State:
         """A group that rested has met another match."""
         group.rests = False
         _wake(trace, group.rule, detector.bit)
+
+    def sweep(self, trace: TraceState, detectors: Mapping[str, Detector]) -> int:
+        """Give up the groups in which nothing counts any more; return what is still active.
+
+        A call that failed once and never came again would be asked about for ever.
+        """
+        now, soonest = trace.last_at, NO_DEADLINE
+        for key, group in list(trace.groups.items()):
+            detector = detectors[group.rule]
+            if detector.lasts == NO_DEADLINE or group.rests:
+                continue
+            expires = detector.rule.window.expires(group)
+            if expires + detector.lasts / 2 >= now:
+                if expires < NO_DEADLINE:
+                    soonest = min(soonest, now + detector.lasts / 2)
+            elif group.opened_at is None:
+                self.heal(trace, key, group, detector)
+            else:
+                self.rest(trace, group, detector)
+        trace.sweep_at = soonest
+        return trace.active
 
     def changed(self, home: TraceState, key: str, group: Group) -> None:
         """Note an open group that has changed."""

@@ -33,6 +33,8 @@ class Hooks:
     """Takes every answer of a window but QUIET."""
     settle: Callable[[Detector, Answer, Event, TraceState], None]
     """Puts an event to every group that a rule has in the trace."""
+    sweep: Callable[[TraceState], int]
+    """Gives up the groups of a trace in which nothing counts any more; returns what is active."""
     shared: TraceState
     """Where the groups of rules across traces are."""
 

@@ -67,6 +67,8 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     others."""
     awake: dict[str, int] = {}
     """How many groups of such a rule do not rest."""
+    sweep_at: float = NO_DEADLINE
+    """When groups in which nothing counts any more are to be given up next."""
     deadline: float = NO_DEADLINE
     """When its open calls are to be judged next."""
     open_calls: dict[str, OpenCall] = {}

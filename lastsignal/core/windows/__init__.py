@@ -6,15 +6,9 @@ it listens to and the method that answers each; everything a window remembers is
 
 from __future__ import annotations
 
+from lastsignal.core.windows.amounts import RatioWindow, SumWindow
 from lastsignal.core.windows.base import Answer, Tap, Window
-from lastsignal.core.windows.counting import (
-    CountWindow,
-    DistinctWindow,
-    EventWindow,
-    RatioWindow,
-    StreakWindow,
-    SumWindow,
-)
+from lastsignal.core.windows.counting import CountWindow, DistinctWindow, EventWindow, StreakWindow
 from lastsignal.core.windows.learning import BaselineWindow, NewValueWindow
 from lastsignal.core.windows.order import RepeatWindow, SequenceWindow
 from lastsignal.core.windows.silence import SilenceWindow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -56,6 +57,18 @@ class Window(
     def keep(self) -> int:
         """Return how many marks a group may hold."""
         return MAX_MARKS
+
+    def lasts(self) -> float:
+        """Return for how long a group that has not fired means anything after its latest match,
+        in seconds; infinite where a later event may always go on from it."""
+        return inf
+
+    def expires(self, group: Group) -> float:
+        """Return the event time after which nothing that the group remembers counts any more:
+        infinite where that never comes, or where it still must hear that all is well again."""
+        if group.opened_at is not None or not group.marks:
+            return inf
+        return group.marks[-1].timestamp + self.lasts()
 
     def fields(self) -> list[str]:
         """Return the event fields that the window reads besides `where` and `group_by`."""

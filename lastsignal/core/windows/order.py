@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -60,6 +61,15 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
                 )
             )
         return taps
+
+    def lasts(self) -> float:
+        """A sequence that takes longer is none."""
+        return self.within
+
+    def expires(self, group: Group) -> float:
+        """A finding, too, has nothing under way once its steps are too old."""
+        begun = [run[0].timestamp for run in group.partial if run]
+        return max(begun, default=-inf) + self.within
 
     def check(self, complain: Complaint) -> None:
         """Two steps to see at least, and none negated at either end."""

@@ -36,6 +36,10 @@ class SpikeWindow(Window, frozen=True, tag="spike"):
         """Listen to `where`."""
         return [Tap(where, self._match)]
 
+    def lasts(self) -> float:
+        """The time before is looked at too."""
+        return 2 * self.within
+
     def check(self, complain: Complaint) -> None:
         """A spike is more than before."""
         check_positive(complain, "at_least", self.at_least)
