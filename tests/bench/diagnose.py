@@ -47,6 +47,7 @@ def measure(command: Sequence[str]) -> Usage:
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},  # as installed
         preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
     )
     _, status, usage = os.wait4(process.pid, 0)
