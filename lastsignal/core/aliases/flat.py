@@ -43,7 +43,7 @@ class FlatDecoder:
 
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
         self._table = table
-        self._mapped = table.mapped()
+        self._mapped = table.mapped
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from lastsignal.core.aliases.fields import at, number_of, status_of, text_of
@@ -17,7 +18,7 @@ Happened = tuple[EventType, Status | None]
 """What happened, and the status that its word itself means."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AliasTable:
     """One set of names and words."""
 
@@ -82,8 +83,9 @@ class AliasTable:
         seconds = ticks / self.ticks_per_second
         return seconds if EARLIEST <= seconds <= LATEST else None
 
+    @cached_property
     def mapped(self) -> frozenset[str]:
-        """Return every name at a record's top level that has a field of its own."""
+        """Every name at a record's top level that has a field of its own; one for all files."""
         return frozenset(name for names in self.fields.values() for name in names)
 
 
