@@ -93,7 +93,8 @@ class Keeper:
         known = await anyio.to_thread.run_sync(self._look)
         while True:
             await anyio.sleep(LOOK_INTERVAL)
-            if not self._loaded.config.rules.reload_on_change:
+            section = self._loaded.config.rules
+            if not (section.reload_on_change and section.paths):
                 continue
             now = await anyio.to_thread.run_sync(self._look)
             if now != known:

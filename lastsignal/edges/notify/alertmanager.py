@@ -149,7 +149,7 @@ class AlertmanagerWorker:
         return max(0.001, oldest + self.target.refresh_interval - self._clock.monotonic())
 
     async def _send(self, batch: list[Alert]) -> None:
-        self._pace.start()
+        self._pace.note()
         started = self._clock.monotonic()
         stands_until = self._clock.now() + END_AFTER * self.target.refresh_interval
         bodies = []

@@ -39,7 +39,10 @@ class SystemClock:
 
 
 class Pace:
-    """At most so many messages a second, counted from the start of each."""
+    """At most so many messages a second: a gap after the start and after the end of each.
+
+    Counted from the start alone, one that was long on its way would arrive right before the next.
+    """
 
     def __init__(self, clock: Clock, max_per_second: float) -> None:
         self._clock = clock
@@ -50,8 +53,8 @@ class Pace:
         """Return the seconds until the next message may start."""
         return max(0.0, self._next - self._clock.monotonic())
 
-    def start(self) -> None:
-        """Note that a message starts now."""
+    def note(self) -> None:
+        """Note that a message starts or ends now."""
         self._next = self._clock.monotonic() + self._gap
 
 

@@ -119,9 +119,10 @@ class Worker:
         if notice is None:
             self._give_up(row, "the stored notice cannot be read")
             return
-        self._pace.start()
+        self._pace.note()
         started = self._clock.monotonic()
         outcome = await self._deliver(notice, row)
+        self._pace.note()
         if outcome.kind == "sent":
             self._unknown = None
             await self._keep(lambda: self._outbox.sent(row.id))

@@ -215,6 +215,8 @@ class ScriptedSender:
         self.asked: list[tuple[float, str]] = []
         self.letters: list[Letter] = []
         self.hangs = False
+        self.takes = 0.0
+        """Seconds of the clock that a message is on its way."""
         self.closed = False
 
     async def send(self, letter: Letter, key: str) -> Outcome:
@@ -222,6 +224,8 @@ class ScriptedSender:
         self.letters.append(letter)
         if self.hangs:
             await anyio.sleep_forever()
+        if self.takes:
+            await self.clock.wait(anyio.Event(), self.takes)
         return self.answers.pop(0) if self.answers else SENT
 
     async def close(self) -> None:

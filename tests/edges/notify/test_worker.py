@@ -68,6 +68,18 @@ async def test_attempts_count_against_the_pace_too(
     assert times(sender) == [n * 2.0 for n in range(9)]
 
 
+async def test_a_message_that_was_long_on_its_way_is_not_followed_at_once(
+    kit: Any, clock: Any, outbox: Any, start: Any
+) -> None:
+    outbox.put("chat", *map(kit.notice, "ab"))
+    async with start() as (sender, _):
+        sender.takes = 0.9
+        outbox.put("chat", kit.notice("c"))
+        await clock.advance(10)
+
+    assert times(sender) == [0, 1, 2.9]
+
+
 async def test_a_commit_wakes_it_at_once(kit: Any, clock: Any, outbox: Any, start: Any) -> None:
     async with start() as (sender, worker):
         await clock.advance(5)
