@@ -47,6 +47,7 @@ def model_call(event: Event, trace: TraceState) -> None:
         trace.output_tokens += event.output_tokens
     if event.cost_usd is not None:
         trace.cost_usd += event.cost_usd
+        trace.is_priced = True
     trace.last_call_status = event.status
     if event.status != "completed":
         _note_trouble(event, trace)
@@ -100,6 +101,8 @@ def end_agent(event: Event, trace: TraceState) -> None:
         trace.end, trace.end_status = mark_of(event), event.status
     if not trace.open_agents:
         _forget_calls(trace)
+        if event.cost_usd is not None and not trace.is_priced:
+            trace.cost_usd += event.cost_usd  # of the run as a whole: no call has told its own
     trace.note(event)
 
 
@@ -113,7 +116,10 @@ def process_error(event: Event, trace: TraceState) -> None:
 
 
 def audit(event: Event, trace: TraceState) -> None:
-    """A policy speaks: a limit, a budget, a guardrail."""
+    """A policy speaks: a limit, a budget, a guardrail; or a sum is told that no call has told."""
+    trace.input_tokens += event.input_tokens or 0
+    trace.output_tokens += event.output_tokens or 0
+    trace.cost_usd += event.cost_usd or 0.0
     if event.status != "completed":
         trace.note(event)
         if event.operation in STOPS:

@@ -24,10 +24,10 @@ class Compiler:
     fields_read: set[str] = field(default_factory=set)
     """Event fields that the expressions expect as local names `f_<field>`."""
 
-    operation_tests: list[Callable[[str | None], bool]] = field(default_factory=list)
+    operation_tests: dict[Condition, Callable[[str | None], bool]] = field(default_factory=dict)
     """Tests of nothing but the operation: judged once per name, for all rules together."""
-    suffixes: dict[str, str] = field(default_factory=dict)
-    """Texts that several expressions share, by local name; each made when first needed."""
+    shared: set[str] = field(default_factory=set)
+    """Local names of what several expressions share; each made when first needed."""
 
     def constant(self, value: object) -> str:
         """Bind a value and return its name."""
@@ -37,12 +37,13 @@ class Compiler:
 
     def operation_guard(self, condition: Condition) -> str:
         """Return the expression of a condition that reads nothing but the operation."""
-        inner = Compiler()
-        expression = inner.expression(condition)
-        namespace: dict[str, Any] = dict(inner.names)
-        exec(f"def judge(f_operation):\n    return bool({expression})\n", namespace)  # our text
-        self.operation_tests.append(namespace["judge"])
-        return f"o & {1 << (len(self.operation_tests) - 1)}"
+        if condition not in self.operation_tests:
+            inner = Compiler()
+            expression = inner.expression(condition)
+            namespace: dict[str, Any] = dict(inner.names)
+            exec(f"def judge(f_operation):\n    return bool({expression})\n", namespace)  # our text
+            self.operation_tests[condition] = namespace["judge"]
+        return f"o & {1 << list(self.operation_tests).index(condition)}"
 
     def read(self, name: str) -> str:
         """Return the expression that reads a field."""

@@ -13,7 +13,16 @@ from lastsignal.core.detectors import Detector, cell_name, concerns, facts_reade
 from lastsignal.core.events import EVENT_TYPES, STATUSES
 from lastsignal.core.predicates import Compiler, compile_predicate
 from lastsignal.core.rules import Rule
-from lastsignal.core.steps import Guarded, Hooks, Step, compile_step, tap_lines
+from lastsignal.core.steps import (
+    FEW_VALUES,
+    Guarded,
+    Hooks,
+    Keys,
+    Step,
+    behind,
+    compile_step,
+    tap_lines,
+)
 from lastsignal.core.traces import TraceState
 from lastsignal.core.windows import SilenceWindow, StreakWindow
 
@@ -24,6 +33,7 @@ class Program:
     def __init__(self, rules: Sequence[Rule], hooks: Hooks) -> None:
         self.field_bits: dict[str, int] = {}
         self._next_bit = 1
+        self._keys = {f"keys_{name}": Keys() for name in FEW_VALUES}
         self.detectors: list[Detector] = [self._detector(rule) for rule in rules]
         self.by_rule = {detector.rule.key: detector for detector in self.detectors}
         for event_type in EVENT_TYPES:
@@ -83,29 +93,24 @@ class Program:
         """Write and compile the step of one (event type, status)."""
         known = {"event_type": event_type, "status": status}
         compiler = Compiler()
-        compiler.names.update(
-            create=hooks.create,
-            wake=hooks.wake,
-            signal=hooks.signal,
-            settle=hooks.settle,
-            sweep=hooks.sweep,
-            shared=hooks.shared,
-        )
-        begun, lines, last = Guarded(), [], Guarded()
+        compiler.names.update({**hooks.by_name(), **self._keys})
+        begun, last = Guarded(), Guarded()
+        beginning: dict[str, list[str]] = {}  # by what they ask of the operation
         waiting = Guarded()  # silences, apart: they wait in many a trace that is healthy
         for detector in self.detectors:
             for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
                 if not concerns(tap.condition, event_type, status):
                     continue
-                written = tap_lines(compiler, detector, tap, known)
+                named, written = tap_lines(compiler, detector, tap, known)
                 if tap.every_group:
-                    last.add(detector, written)
+                    last.add(detector, behind(named, written))
                 elif tap.creates or not detector.rule.within_trace:
-                    lines += written
+                    beginning.setdefault(named, []).extend(written)
                 elif detector.silence is not None:
-                    waiting.add(detector, written)
+                    waiting.add(detector, behind(named, written))
                 else:
-                    begun.add(detector, written)
+                    begun.add(detector, behind(named, written))
+        lines = [line for named in sorted(beginning) for line in behind(named, beginning[named])]
         going_on = waiting.lines() + begun.lines()
         if going_on:
             lines = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lastsignal.core.conditions import part_by_operation, specialise
@@ -17,6 +17,8 @@ from lastsignal.core.windows import Answer, Tap
 Step = Callable[[Event, TraceState], None]
 
 MAX_OPERATIONS = 4096
+FEW_VALUES = frozenset({"agent", "operation", "model", "error_class"})
+"""Fields of text that take few values."""
 LATE_SECONDS = 5.0
 """How much earlier than its trace's latest event one may be: clocks of machines differ."""
 
@@ -38,6 +40,10 @@ class Hooks:
     shared: TraceState
     """Where the groups of rules across traces are."""
 
+    def by_name(self) -> dict[str, Any]:
+        """Return them by the names under which the steps know them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
 
 @dataclass(slots=True)
 class Guarded:
@@ -55,18 +61,23 @@ class Guarded:
         """Return the lines behind their guard."""
         if not self.body:
             return []
-        return [f"if a & {self.bits}:", *(f"    {line}" for line in self.body)]
+        return behind(f"a & {self.bits}", self.body)
 
 
-def tap_lines(compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]) -> list[str]:
-    """Write what one tap does: guard, find the group, ask the window, tell of its answer."""
+def tap_lines(
+    compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]
+) -> tuple[str, list[str]]:
+    """Write what one tap does: guard, find the group, ask the window, tell of its answer.
+
+    What concerns only the operation is returned apart: many rules ask the same.
+    """
     guards = [] if tap.creates else [f"a & {detector.bit}"]
     if not detector.rule.within_trace:
         guards.clear()
     rest, operation = part_by_operation(specialise(tap.condition, known))
     condition = compiler.expression(rest)
     guards += [] if condition == "True" else [condition]
-    guards += [] if operation is None else [compiler.operation_guard(operation)]
+    named = "" if operation is None else compiler.operation_guard(operation)
     guards += [f"{compiler.read(name)} is not None" for name in tap.needs]
     if tap.in_time:
         guards.insert(0, f"e.timestamp >= t.last_at - {LATE_SECONDS}")
@@ -78,7 +89,7 @@ def tap_lines(compiler: Compiler, detector: Detector, tap: Tap, known: dict[str,
     groups = "t.groups" if detector.rule.within_trace else "shared.groups"
     name, answer = compiler.constant(detector), compiler.constant(tap.answer)
     if tap.every_group:
-        return [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"]
+        return named, [f"if {' and '.join(guards)}: settle({name}, {answer}, e, t)"]
     lines = [f"k = {key}", f"g = {groups}.get(k)"]
     if tap.creates:
         lines.append(f"if g is None: g = create({name}, k, e, t)")
@@ -90,15 +101,18 @@ def tap_lines(compiler: Compiler, detector: Detector, tap: Tap, known: dict[str,
     else:
         lines.append(f"s = {answer}(g, e) if g is not None else 0")
     lines.append(f"if s: signal({name}, k, g, s, e, t)")
-    if guards:
-        return [f"if {' and '.join(guards)}:", *(f"    {line}" for line in lines)]
-    return lines
+    return named, behind(" and ".join(guards), lines)
+
+
+def behind(guard: str, lines: list[str]) -> list[str]:
+    """Return the lines behind a guard; an empty one guards nothing."""
+    return [f"if {guard}:", *(f"    {line}" for line in lines)] if guard else lines
 
 
 class OperationMasks(dict[str | None, int]):
     """Operation → bit set of the tests that it passes; each name is judged once."""
 
-    def __init__(self, tests: Sequence[Callable[[str | None], bool]]) -> None:
+    def __init__(self, tests: Iterable[Callable[[str | None], bool]]) -> None:
         super().__init__()
         self._tests = list(tests)
 
@@ -111,22 +125,52 @@ class OperationMasks(dict[str | None, int]):
         return mask
 
 
+class Keys(dict[str | None, tuple[str, ...]]):
+    """Value of a field → the names of its groups, of each rule that groups by nothing else.
+
+    The names are made once for all steps, and are the same objects in every trace.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rules: list[str] = []
+
+    def place(self, rule: str) -> int:
+        """Return at which place the names of a rule's groups are."""
+        if rule not in self._rules:
+            self._rules.append(rule)
+            self.clear()
+        return self._rules.index(rule)
+
+    def __missing__(self, value: str | None) -> tuple[str, ...]:
+        if len(self) >= MAX_OPERATIONS:
+            self.clear()
+        keys = self[value] = tuple(f"{rule}{SEPARATOR}{value}" for rule in self._rules)
+        return keys
+
+
 def _key_expression(compiler: Compiler, detector: Detector) -> str:
-    """Write the group's name; rules that group by the same fields share the text made of these."""
+    """Write the group's name; rules that group by the same fields share what is made of these."""
     group_by = [name for name in detector.rule.window.group_by if name != "trace_id"]
     if not group_by:
         return repr(detector.rule.key)
-    suffix = "s_" + "_".join(name.replace(".", "_").replace("|", "_") for name in group_by)
+    shared = "_".join(name.replace(".", "_").replace("|", "_") for name in group_by)
+    if len(group_by) == 1 and group_by[0] in FEW_VALUES:
+        place = compiler.names[f"keys_{shared}"].place(detector.rule.key)
+        compiler.shared.add(f"k_{shared}")
+        made = f"keys_{shared}[{compiler.read(group_by[0])}]"
+        return f"(k_{shared} or (k_{shared} := {made}))[{place}]"
     placeholders = "".join(f"{SEPARATOR}{{{compiler.read(name)}}}" for name in group_by)
-    compiler.suffixes[suffix] = f'f"{placeholders}"'
-    return f"{detector.rule.key!r} + ({suffix} or ({suffix} := {compiler.suffixes[suffix]}))"
+    compiler.shared.add(f"s_{shared}")
+    made = f'f"{placeholders}"'
+    return f"{detector.rule.key!r} + (s_{shared} or (s_{shared} := {made}))"
 
 
 def compile_step(compiler: Compiler, body: list[str]) -> Step:
     lines = [f"f_{name} = e.{name}" for name in sorted(compiler.fields_read)]
-    lines += [f"{suffix} = None" for suffix in sorted(compiler.suffixes)]
+    lines += [f"{name} = None" for name in sorted(compiler.shared)]
     if compiler.operation_tests:
-        masks = OperationMasks(compiler.operation_tests)
+        masks = OperationMasks(compiler.operation_tests.values())
         compiler.names.update(judged=masks.get, judge=masks.judge)
         lines.append("o = judged(e.operation)")
         lines.append("if o is None: o = judge(e.operation)")

@@ -60,6 +60,8 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
+    is_priced: bool = False
+    """Whether a call has told what it cost: then an agent's end repeats it."""
     seen: int = 0
     """Bit set of the optional fields that its events have carried, see `program.Program`."""
     active: int = 0

@@ -25,6 +25,7 @@ class Trajectory:
         self.events: list[Event] = []
         self._run = Run(trace_id, run_id, None, agent, UNTIMED)
         self._offset = 0
+        self._began: float | None = None
 
     @property
     def at(self) -> float:
@@ -35,6 +36,8 @@ class Trajectory:
         """Go to a step, in the document and in time; a clock that runs back stands still."""
         self._offset = offset
         moment = parse_timestamp(time)
+        if moment is not None and self._began is None:
+            self._began = moment
         if moment is not None and not moment <= self._run.at:
             self._run = replace(self._run, at=moment)
 
@@ -73,8 +76,8 @@ class Trajectory:
         self.close("failed", error)
 
     def finish(self) -> list[Event]:
-        """Return the run's events; what comes before the first known time happened by then."""
-        first = next((e.timestamp for e in self.events if e.timestamp == e.timestamp), None)
+        """Return the run's events; it began with the first step that told a time."""
+        first = self._began
         if first is None:
             return self.events
         for event in self.events:

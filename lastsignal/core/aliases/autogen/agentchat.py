@@ -6,6 +6,7 @@ opens with the task, or with the first message after an answer, and an agent's a
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -21,10 +22,16 @@ from lastsignal.core.aliases.autogen.messages import (
 )
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import locate
-from lastsignal.core.aliases.fields import text_of
+from lastsignal.core.aliases.error_text import unwrap_error
+from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
 from lastsignal.core.events import Event
 
 _MAX_REASON = 200
+_LIMITS = (
+    (re.compile(r"Maximum number of (?:messages|turns) (\d{1,9}) reached"), "turn_limit", True),
+    (re.compile(r"Token usage limit reached()"), "token_limit", False),
+    (re.compile(r"Timeout of (\d{1,9}(?:\.\d{1,9})?) seconds reached"), "time_limit", False),
+)
 
 
 class _TaskResult(msgspec.Struct, gc=False):
@@ -99,6 +106,7 @@ class AgentChatDecoder:
         stop_reason = text_of(result.stop_reason)
         if last is not None and last.event_type == "agent_end" and stop_reason:
             last.finish_reason = stop_reason[:_MAX_REASON]
+            events[-1:] = [*_limit(last, stop_reason), last]
         return events or Drop(reason)
 
     def _message(self, message: Message | None) -> Decoded:
@@ -137,6 +145,9 @@ class AgentChatDecoder:
         end = message_event(
             message, Place(self._place().trace_id), event_type="agent_end", status="completed"
         )
+        if message.hands_on_failures:
+            said = mapping_of(list_of(message.results)[-1]).get("content")
+            unwrap_error(said or "the turn's tools failed").write(end)
         end.operation = "turn"
         end.call_id, self.state.turn = self.state.turn, None
         return end
@@ -144,6 +155,30 @@ class AgentChatDecoder:
     def _place(self) -> Place:
         runs = self.state.runs
         return Place(f"{self._source}#{runs}" if runs > 1 else "", self.state.turn)
+
+
+def _limit(end: Event, stop_reason: str) -> list[Event]:
+    """Return the limit that ended the team, as its termination condition says it.
+
+    A count of messages or turns is how many teams are meant to end; tokens and time are not.
+    """
+    for pattern, operation, ends_well in _LIMITS:
+        found = pattern.match(stop_reason)
+        if found is None:
+            continue
+        audit = msgspec.structs.replace(
+            end, event_type="audit", operation=operation, call_id=None, parent_id=end.call_id
+        )
+        audit.finish_reason = None
+        audit.metadata = {"limit": float(found[1])} if found[1] else None
+        error = unwrap_error(stop_reason[:_MAX_REASON])
+        if ends_well:
+            audit.status = "completed"
+            return [audit]
+        error.write(audit)
+        error.write(end)
+        return [audit]
+    return []
 
 
 DIALECT = Dialect(

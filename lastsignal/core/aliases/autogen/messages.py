@@ -39,6 +39,7 @@ class Message(msgspec.Struct, gc=False):
     models_usage: Any = None
     created_at: Any = None
     content: msgspec.Raw = ABSENT
+    results: Any = None
     retry_attempt: Any = None
     code_blocks: msgspec.Raw = ABSENT
     result: Any = None
@@ -57,6 +58,13 @@ class Message(msgspec.Struct, gc=False):
     def is_answer(self) -> bool:
         """Whether it closes its speaker's turn: a chat message, not an event on the way to one."""
         return self.kind.endswith("Message") or self.kind.startswith("StructuredMessage")
+
+    @property
+    def hands_on_failures(self) -> bool:
+        """Whether the answer is nothing but what failed tools have said."""
+        results = list_of(self.results)
+        is_summary = self.kind == "ToolCallSummaryMessage" and bool(results)
+        return is_summary and all(mapping_of(one).get("is_error") is True for one in results)
 
     @property
     def is_task(self) -> bool:

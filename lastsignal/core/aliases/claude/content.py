@@ -50,7 +50,8 @@ _TOOL_ERROR_TAG = re.compile(r"</?tool_use_error>")
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)\b")
 
 # The client's own names for causes that neither text nor status code would show.
-_CLASS_OF_CODE = {"verification_required": "auth", "max_output_tokens": "context_length"}
+_CLASS_OF_CODE = {"verification_required": "auth"}
+_CUT_OFF = "max_output_tokens"
 
 
 class ContentState(msgspec.Struct):
@@ -108,6 +109,20 @@ def failed_model_call(state: ContentState, run: Run, line: Line, message: Messag
         http_status=http_status_of(line.apiErrorStatus)
         or (structured.http_status if structured else None)
         or error.http_status,
+    )
+
+
+def as_told(failed: Event) -> Event:
+    """Return the event of a call given up: an answer that was cut off at its limit was given."""
+    if failed.error_type != _CUT_OFF:
+        return failed
+    return msgspec.structs.replace(
+        failed,
+        status="completed",
+        finish_reason=_CUT_OFF,
+        error_message=None,
+        error_type=None,
+        http_status=None,
     )
 
 

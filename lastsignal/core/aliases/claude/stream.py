@@ -15,6 +15,7 @@ from lastsignal.core.aliases.claude.content import (
     AGENT,
     UNNAMED_MODEL,
     ContentState,
+    as_told,
     failed_model_call,
     model_call,
     tool_calls,
@@ -165,7 +166,8 @@ class StreamDecoder:
             return self._tool_results(run, line, blocks) or Drop("prompt")
         if line.isApiErrorMessage is True or (line.error and message.model == "<synthetic>"):
             replace(self.state.failed, run.run_id, True)
-            return [*self._open(run), failed_model_call(self.state, run, line, message)]
+            failed = failed_model_call(self.state, run, line, message)
+            return [*self._open(run), as_told(failed)]
         events = self._open(run)
         if message.model != "<synthetic>":
             events += model_call(self.state, run, message, line.uuid)

@@ -15,6 +15,7 @@ from lastsignal.core.aliases.claude.content import (
     AGENT,
     UNNAMED_MODEL,
     ContentState,
+    as_told,
     failed_model_call,
     is_interruption,
     model_call,
@@ -142,7 +143,7 @@ class TranscriptDecoder:
     def _assistant(self, run: Run, line: Line, message: Message, blocks: list[Block]) -> Decoded:
         if line.isApiErrorMessage is True:
             failed = failed_model_call(self.state, run, line, message)
-            return [*self._open(run), failed, *self._close(run, "failed", error_of=failed)]
+            return [*self._open(run), as_told(failed), *self._close(run, "failed", error_of=failed)]
         if message.model == "<synthetic>":
             return Drop("synthetic_message")
         message_id = text_of(message.id) or ""

@@ -14,7 +14,10 @@ from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, 
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.events import Event
 
-_ATTEMPT = re.compile(r"Reconnecting\.{3} (\d+)/(\d+)(?: \((.*)\))?", re.DOTALL)
+_ATTEMPT = re.compile(r"Reconnecting\.{3} (\d{1,5})/(\d{1,5})(?: \((.*)\))?", re.DOTALL)
+_OLDER_ATTEMPT = re.compile(
+    r"(?:stream error: )?(.{0,4000}?); retrying (\d{1,5})/(\d{1,5}) in ", re.DOTALL
+)
 _STARTS = frozenset({"task_started", "turn_started"})
 _ENDS = frozenset({"task_complete", "turn_complete"})
 _QUOTA = re.compile(r"credits?_|usage_limit|spend")
@@ -59,10 +62,10 @@ def error_events(
     session: Session, at_time: float, error: ErrorFields, payload: Mapping[str, Any]
 ) -> Decoded:
     """A lost stream is tried again and says how often; any other error gives the call up."""
-    attempt = _ATTEMPT.match(text_of(payload.get("message")) or "")
-    if attempt is None and payload.get("type") != "stream_error":
+    number, limit, said = _attempt_in(text_of(payload.get("message")) or "")
+    if limit is None and payload.get("type") != "stream_error":
         return session.failed_call(at_time, error) or Drop("repeated_error")
-    cause = provider_error(attempt[3]) if attempt and attempt[3] else error
+    cause = provider_error(said) if said else error
     details = text_of(payload.get("additional_details"))
     if details:
         cause = provider_error(details)
@@ -73,13 +76,22 @@ def error_events(
             event_type="retry",
             status="started",
             operation=session.state.model or AGENT,
-            attempt=int(attempt[1]) if attempt and len(attempt[1]) < 6 else None,
+            attempt=number or None,
             error_message=cause.message,
             error_type=error.type or cause.type,
             http_status=cause.http_status or error.http_status,
-            metadata={"max_attempts": int(attempt[2])} if attempt and len(attempt[2]) < 6 else None,
+            metadata={"max_attempts": limit} if limit else None,
         ),
     ]
+
+
+def _attempt_in(message: str) -> tuple[int | None, int | None, str | None]:
+    """Return which attempt comes, of how many, and why, where a message says that one comes."""
+    found = _ATTEMPT.match(message)
+    if found is not None:
+        return int(found[1]), int(found[2]), found[3]
+    found = _OLDER_ATTEMPT.match(message)
+    return (None, None, None) if found is None else (int(found[2]), int(found[3]), found[1])
 
 
 def _turn_complete(session: Session, at_time: float, payload: Mapping[str, Any]) -> list[Event]:
@@ -133,9 +145,18 @@ def _usage(session: Session, at_time: float, payload: Mapping[str, Any]) -> Deco
     sum_of_all = count_of(total.get("total_tokens"))
     if not last and not total:
         return Drop("rate_limit_status")
+    asked, answered = (count_of(total.get(name)) for name in ("input_tokens", "output_tokens"))
+    if sum_of_all is None and asked is not None:
+        sum_of_all = asked + (answered or 0)
     if sum_of_all is not None and sum_of_all == state.total_tokens:
         return Drop("repeated_usage")
     state.total_tokens = -1 if sum_of_all is None else sum_of_all
+    if not last:
+        last = {
+            "input_tokens": _grown(asked, state.total_input),
+            "output_tokens": _grown(answered, state.total_output),
+        }
+    state.total_input, state.total_output = asked or 0, answered or 0
     facts = {
         "cache_read_tokens": count_of(last.get("cached_input_tokens")),
         "context_window": count_of(at(payload, "info", "model_context_window")),
@@ -153,6 +174,11 @@ def _usage(session: Session, at_time: float, payload: Mapping[str, Any]) -> Deco
             metadata={name: value for name, value in facts.items() if value},
         )
     ]
+
+
+def _grown(total: int | None, before: int) -> int | None:
+    """Return by how much a sum has grown; one that is smaller than before has begun anew."""
+    return total if total is None or total < before else total - before
 
 
 def _reached(limits: Mapping[str, Any]) -> str | None:

@@ -31,6 +31,9 @@ class SessionState(msgspec.Struct):
     """Has this session marked a turn's start? Then an answer does not close the turn."""
     total_tokens: int = -1
     """The session's total at the last usage record, which is repeated for each limit."""
+    total_input: int = 0
+    total_output: int = 0
+    """The sums of that record: where only sums are told, what a call used is the difference."""
     limit_reached: str | None = None
     failed: bool = False
     """The open turn's failing call has a record of its own."""

@@ -28,8 +28,10 @@ _ABSENT = msgspec.Raw(b"")
 _PROGRAM = re.compile(r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*)*(\S{1,200})")
 _AFTER_LIMIT = re.compile(r"submitted \((\w+)\)")
 _LIMITS = {"exit_cost": "budget", "exit_total_execution_time": "time_limit"}
+_OF_MODEL = frozenset({"exit_api", "exit_context"})
 _CRASHES = frozenset({"exit_api", "exit_error", "exit_environment_error"})
 _SAID = {
+    "exit_api": "Exit due to retry error: the model's provider kept failing",
     "exit_cost": "Exit due to cost limit",
     "exit_context": "Exit due to context window",
     "exit_total_execution_time": "Exit due to total execution time exceeded",
@@ -214,14 +216,17 @@ class _Reader:
         error = ErrorFields(first_line(said), None, reason)
         if reason in _CRASHES:
             cause = _CAUSE.sub("", said, count=1)
-            self.run.crash(ErrorFields(first_line(cause), None, reason), cause, model=self._model)
-            return
+            error = ErrorFields(first_line(cause), None, reason)
+            if reason not in _OF_MODEL:
+                self.run.crash(error, cause, model=self._model)
+                return
         if reason in _LIMITS:
             cost = amount_of(at(self._info, "model_stats", "instance_cost"))
             facts = {"total_cost_usd": cost} if cost and reason == "exit_cost" else None
             self.run.add("audit", "failed", error, operation=_LIMITS[reason], metadata=facts)
-        elif reason == "exit_context":
-            error = ErrorFields(error.message, None, "ContextWindowExceeded")
+        elif reason in _OF_MODEL:
+            if reason == "exit_context":
+                error = ErrorFields(error.message, None, "ContextWindowExceeded")
             model = self._model
             self.run.add("model_call", "failed", error, operation=model or "model", model=model)
         elif reason == "exit_command_timeout":

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.error_text import ErrorFields
-from lastsignal.core.aliases.fields import amount_of, at, count_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, remember
 from lastsignal.core.events import UNTIMED, Event, Status
 from lastsignal.core.timestamps import parse_timestamp
@@ -31,6 +31,10 @@ class ConversationState(msgspec.Struct):
     input_tokens: int = 0
     output_tokens: int = 0
     """Sums that were told last: what a call used is the difference."""
+    has_failed: bool = False
+    """Whether the open turn's failure has an event: its end only repeats it."""
+    logs_calls: bool = False
+    """Whether records of single calls tell what each used."""
 
 
 class Conversation:
@@ -69,8 +73,29 @@ class Conversation:
             event.output_tokens = max(answered - state.output_tokens, 0)
             state.output_tokens = answered
 
+    def spent(self, run: Run, stats: object) -> list[Event]:
+        """Tell by what the conversation's sums have grown, of all uses of models together.
+
+        In a folder nothing earlier is known, and where each call's own record is told they repeat.
+        """
+        if self.is_folder or self.state.logs_calls:
+            return []
+        uses = list(mapping_of(at(stats, "usage_to_metrics")).values())
+        costs = [amount_of(at(one, "accumulated_cost")) or 0.0 for one in uses]
+        tokens = {
+            name: sum(count_of(at(one, "accumulated_token_usage", name)) or 0 for one in uses)
+            for name in ("prompt_tokens", "completion_tokens")
+        }
+        event = run.event(event_type="audit", operation="usage", status="completed")
+        self.write_spending(
+            event, {"accumulated_cost": sum(costs), "accumulated_token_usage": tokens}
+        )
+        told = event.cost_usd or event.input_tokens or event.output_tokens
+        return [event] if told else []
+
     def begin(self, run: Run) -> list[Event]:
         """Begin the turn with the user's message."""
+        self.state.has_failed = False
         if self.is_folder:
             return [run.boundary(event_type="agent_start", status="started")]
         return run.open(self.state.open)

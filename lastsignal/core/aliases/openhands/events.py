@@ -160,11 +160,16 @@ class EventDecoder:
     def _state_update(self, run: Run, event: SdkEvent) -> list[Event]:
         value = value_of(event.value)
         if event.key == "stats":
-            return self._budget(run, mapping_of(value))
+            return self._spending(run, value)
         if not isinstance(event.key, str) or event.key not in _STATUS_KEYS:
             return []
-        status = at(value, "execution_status") if event.key == "full_state" else value
-        return self._status(run, status)
+        if event.key != "full_state":
+            return self._status(run, value)
+        spending = self._spending(run, at(value, "stats"))
+        return [*spending, *self._status(run, at(value, "execution_status"))]
+
+    def _spending(self, run: Run, stats: object) -> list[Event]:
+        return [*self._conversation.spent(run, stats), *self._budget(run, mapping_of(stats))]
 
     def _status(self, run: Run, status: object) -> list[Event]:
         """Tell of a state that ends the turn; all but a stuck agent have a record of their own."""
@@ -182,7 +187,7 @@ class EventDecoder:
         return []
 
     def _budget(self, run: Run, stats: Mapping[str, Any]) -> list[Event]:
-        """Tell of a budget that is used up: sums, so they count no tokens and no cost."""
+        """Tell of a budget that is used up."""
         for metrics in mapping_of(stats.get("usage_to_metrics")).values():
             limit = amount_of(at(metrics, "max_budget_per_task"))
             cost = amount_of(at(metrics, "accumulated_cost"))
@@ -212,6 +217,9 @@ class EventDecoder:
                 events.append(end)
         return events
 
+    def _condensation(self, run: Run, event: SdkEvent) -> list[Event]:
+        return [run.event(event_type="audit", operation="compaction", status="completed")]
+
     def _hook(self, run: Run, event: SdkEvent) -> list[Event]:
         if event.blocked is not True:
             return []
@@ -228,6 +236,7 @@ class EventDecoder:
             calls = call_events(data, text_of(event.model_name), **place)
         except (msgspec.MsgspecError, RecursionError):
             return []
+        self.state.logs_calls = True
         return calls if self._conversation.is_new(calls[-1].call_id) else []
 
 
@@ -242,6 +251,7 @@ _TELL = {
     "ConversationStateUpdateEvent": EventDecoder._state_update,
     "InterruptEvent": EventDecoder._interrupt,
     "ACPToolCallEvent": EventDecoder._acp_call,
+    "Condensation": EventDecoder._condensation,
     "HookExecutionEvent": EventDecoder._hook,
     "LLMCompletionLogEvent": EventDecoder._llm_log,
 }

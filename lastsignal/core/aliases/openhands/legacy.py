@@ -6,6 +6,7 @@ line. Metrics are sums over the conversation: what a call used is the difference
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -34,6 +35,15 @@ _ENDS: dict[str, Status] = {
     "rejected": "failed",
     "stopped": "aborted",
 }
+
+
+# What the controller raises when it stops the agent, wherever it is told.
+_LIMITS = (
+    ("step_limit", re.compile(r"Agent reached maximum iteration")),
+    ("budget", re.compile(r"Agent reached maximum budget")),
+    ("loop", re.compile(r"Agent got stuck in a loop")),
+)
+_LIMIT = re.compile(r"max(?:imum)? (?:iteration|budget): ?(\d{1,9}(?:\.\d{1,9})?)")
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -149,11 +159,19 @@ class LegacyDecoder:
             *self._conversation.close(run, "failed", error),
         ]
 
-    @staticmethod
-    def _failure(run: Run, error: ErrorFields, text: str) -> Event:
-        failure = run.event(event_type="process_error", operation="conversation")
-        if is_of_provider(error, text):
+    def _failure(self, run: Run, error: ErrorFields, text: str) -> Event:
+        """Tell of what ended the turn: a limit, a call of the model, or the process."""
+        self.state.has_failed = True
+        limit = next((name for name, pattern in _LIMITS if pattern.search(text)), None)
+        if limit is not None:
+            failure = run.event(event_type="audit", operation=limit)
+            number = _LIMIT.search(text)
+            name = "budget_limit" if limit == "budget" else "limit"
+            failure.metadata = {name: float(number[1])} if number else None
+        elif is_of_provider(error, text):
             failure = run.event(event_type="model_call", operation="model")
+        else:
+            failure = run.event(event_type="process_error", operation="conversation")
         error.write(failure)
         return failure
 
@@ -234,7 +252,16 @@ class LegacyDecoder:
         error = unwrap_error(reason) if status != "completed" else ErrorFields()
         if status == "failed" and error.message is None:
             error = ErrorFields(f"agent state {state}")
-        return self._conversation.close(run, status, error)
+        ends = self._conversation.close(run, status, error)
+        text = text_of(reason) or ""
+        is_told = self.state.has_failed or not ends
+        if state == "error" and not is_told and (_is_limit(text) or is_of_provider(error, text)):
+            return [self._failure(run, error, text), *ends]
+        return ends
+
+
+def _is_limit(text: str) -> bool:
+    return any(pattern.search(text) for _, pattern in _LIMITS)
 
 
 def _records_of(record: bytes, history: msgspec.Raw) -> list[tuple[int, bytes]]:
