@@ -47,3 +47,32 @@ def test_a_retry_within_a_call_that_goes_on_is_no_other_call(bench: Make) -> Non
 def test_a_retry_whose_attempt_has_an_id_of_its_own_leaves_nothing_open(bench: Make) -> None:
     work = bench(WINDOW).call(0, call_id="a").fail(1, call_id="a").see(2, "retry", "started")
     assert counted(work.call(2, call_id="b").done(3, call_id="b")) == ("recovered", 2, 1)
+
+
+def test_the_cost_of_a_run_counts_once_whether_calls_or_the_end_tell_it(bench: Make) -> None:
+    def cost(*told: float | None, at_end: float) -> float:
+        work = bench(WINDOW).see(0, "agent_start", "started", call_id="r")
+        for second, one in enumerate(told, 1):
+            work = work.see(second, "model_call", "completed", cost_usd=one)
+        work = work.see(9, "agent_end", "completed", call_id="r", cost_usd=at_end)
+        return float(work.diagnosis().cost_usd)
+
+    assert cost(0.25, 0.5, at_end=0.75) == 0.75
+    assert cost(None, None, at_end=0.75) == 0.75
+
+
+def test_only_the_outermost_end_tells_the_cost_of_the_run(bench: Make) -> None:
+    work = bench(WINDOW).see(0, "agent_start", "started", call_id="r")
+    work = work.see(1, "agent_start", "started", call_id="s", parent_id="r")
+    work = work.see(2, "agent_end", "completed", call_id="s", parent_id="r", cost_usd=0.5)
+    work = work.see(3, "agent_end", "completed", call_id="r", cost_usd=0.75)
+
+    assert work.diagnosis().cost_usd == 0.75
+
+
+def test_a_sum_that_no_call_tells_is_counted(bench: Make) -> None:
+    work = bench(WINDOW).see(0, "model_call", "completed")
+    work = work.see(1, "audit", "completed", operation="usage", input_tokens=7, cost_usd=0.5)
+
+    diagnosis = work.diagnosis()
+    assert (diagnosis.input_tokens, diagnosis.cost_usd, diagnosis.calls) == (7, 0.5, 1)

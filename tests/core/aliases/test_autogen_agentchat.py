@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -76,7 +78,8 @@ def test_a_tool_error_is_told_once_although_its_summary_repeats_it(read: Read) -
     )
     failed = [event for event in events if event.status == "failed"]
     assert [(event.event_type, event.call_id, event.error_class) for event in failed] == [
-        ("tool_result", "c1", "timeout")
+        ("tool_result", "c1", "timeout"),
+        ("agent_end", "turn-1", "timeout"),  # the turn hands on nothing but that
     ]
 
 
@@ -162,3 +165,33 @@ def test_a_coding_agent_runs_its_program_again_after_a_failure(read: Read) -> No
     ]
     assert events[2].metadata == {"exit_code": 3}
     assert events[1].call_id == events[2].call_id == "code-1"
+
+
+def test_a_turn_that_hands_on_something_of_use_has_not_failed(read: Read) -> None:
+    results = [
+        {"content": "timed out", "name": "search", "call_id": "c1", "is_error": True},
+        {"content": "found", "name": "fetch", "call_id": "c2", "is_error": False},
+    ]
+    events, _ = read(TASK, asked(1), said(3, "ToolCallSummaryMessage", "both", results=results))
+
+    assert (events[-1].event_type, events[-1].status) == ("agent_end", "completed")
+
+
+@pytest.mark.parametrize(
+    ("reason", "limit", "status"),
+    [
+        ("Maximum number of messages 10 reached, current message count: 10", "turn_limit", "well"),
+        ("Maximum number of turns 4 reached.", "turn_limit", "well"),
+        ("Token usage limit reached, total token count: 900.", "token_limit", "failed"),
+        ("Timeout of 30.5 seconds reached", "time_limit", "failed"),
+    ],
+)
+def test_a_limit_that_ends_the_team_is_told(
+    read: Read, reason: str, limit: str, status: str
+) -> None:
+    answer = said(1, "TextMessage", "Timeout of 5 seconds reached")
+    events, _ = read({"messages": [TASK, answer], "stop_reason": reason})
+
+    expected = "completed" if status == "well" else "failed"
+    assert shape(events)[1:] == [("audit", limit, expected), ("agent_end", "turn", expected)]
+    assert events[-1].finish_reason == reason

@@ -377,3 +377,21 @@ def test_a_record_of_another_agent_with_parts_is_not_recognised() -> None:
     other = line("user", 1, message={"role": "user", "parts": [{"text": "hi"}]})
     assert transcript.recognise(other) is False
     assert transcript.recognise(line("user", 1, message={"role": "user", "content": "hi"})) is True
+
+
+def test_an_answer_that_was_cut_off_is_given_and_its_turn_is_what_failed() -> None:
+    message = {"id": "m9", "model": "<synthetic>", "role": "assistant"}
+    message["content"] = [text("API Error: the answer is longer than 32000 tokens")]  # type: ignore[assignment]  # a list
+    events, _ = read(
+        prompt(1),
+        line("assistant", 9, message=message, isApiErrorMessage=True, error="max_output_tokens"),
+    )
+
+    call, end = events[-2:]
+    assert (call.event_type, call.status, call.finish_reason) == (
+        "model_call",
+        "completed",
+        "max_output_tokens",
+    )
+    assert (call.error_message, call.error_class) == (None, None)
+    assert (end.status, end.error_type) == ("failed", "max_output_tokens")

@@ -116,6 +116,30 @@ def test_depleted_credits_are_a_quota() -> None:
     assert (events[1].status, events[1].error_class) == ("failed", "quota")
 
 
+def test_where_only_sums_are_told_a_call_used_what_they_have_grown_by() -> None:
+    def sums(second: int, asked: int, answered: int) -> dict[str, Any]:
+        total = {"input_tokens": asked, "output_tokens": answered}
+        return message(second, "token_count", info={"total_token_usage": total})
+
+    events, reader = read(
+        META, STARTED, sums(2, 100, 10), sums(2, 100, 10), sums(3, 250, 30), sums(4, 40, 5)
+    )
+
+    # the last one is less than before: the counter has begun anew
+    used = [(e.input_tokens, e.output_tokens) for e in events if e.event_type == "model_call"]
+    assert used == [(100, 10), (150, 20), (40, 5)]
+    assert reader.skipped["repeated_usage"] == 1
+
+
+def test_an_older_lost_stream_says_which_attempt_comes_and_why() -> None:
+    said = "stream error: 429 Too Many Requests; retrying 2/5 in 387ms…"
+    events, _ = read(META, STARTED, message(2, "stream_error", message=said))
+
+    retry = events[-1]
+    assert (retry.event_type, retry.attempt, retry.metadata) == ("retry", 2, {"max_attempts": 5})
+    assert (retry.error_message, retry.error_class) == ("429 Too Many Requests", "rate_limit")
+
+
 def test_a_full_limit_does_not_fail_a_turn_that_answers() -> None:
     events, _ = read(
         META,

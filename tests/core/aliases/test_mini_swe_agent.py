@@ -223,3 +223,11 @@ def test_version_one_tells_commands_and_return_codes_in_its_texts(read: Read) ->
     ]
     assert (events[3].error_message, events[6].error_class) == ("exit code 2", "timeout")
     assert events[7].error_type == "FormatError"
+
+
+def test_a_run_begins_with_its_first_message_not_with_the_first_answer(read: Read) -> None:
+    told = document(answer(9, "ls"), exit_status="Submitted")
+    told["messages"][1]["extra"] = {"timestamp": START + 2}
+    events, _ = read(told)
+    assert (events[0].event_type, events[0].timestamp) == ("agent_start", START + 2)
+    assert events[-1].duration_seconds == 7.0

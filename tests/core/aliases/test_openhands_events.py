@@ -195,13 +195,46 @@ def test_a_stuck_agent_is_a_loop_and_an_interrupt_aborts(read: Read) -> None:
     assert (events[-1].event_type, events[-1].status) == ("agent_end", "aborted")
 
 
-def test_a_budget_that_is_used_up_is_told_once_and_counts_no_cost(read: Read) -> None:
+def test_a_budget_that_is_used_up_is_told_once_beside_what_was_spent(read: Read) -> None:
     metrics = {"usage_to_metrics": {"a": {"accumulated_cost": 2.0, "max_budget_per_task": 1.5}}}
     events, reader = read(user(1), state(metrics, 2, "stats"), state(metrics, 3, "stats"))
-    assert shape(events)[1:] == [("audit", "budget", "failed")]
-    assert events[1].metadata == {"total_cost_usd": 2.0, "budget_limit": 1.5}
-    assert events[1].cost_usd is None
+    assert shape(events)[1:] == [("audit", "usage", "completed"), ("audit", "budget", "failed")]
+    assert events[2].metadata == {"total_cost_usd": 2.0, "budget_limit": 1.5}
+    assert (events[1].cost_usd, events[2].cost_usd) == (2.0, None)
     assert reader.skipped == {"other_event": 1}
+
+
+def spent(cost: float, asked: int, answered: int) -> dict[str, Any]:
+    usage = {"prompt_tokens": asked, "completion_tokens": answered}
+    other = {"accumulated_cost": 0.5, "accumulated_token_usage": {"prompt_tokens": 10}}
+    told = {"accumulated_cost": cost, "accumulated_token_usage": usage}
+    return {"usage_to_metrics": {"agent": told, "condenser": other}}
+
+
+def test_sums_of_all_models_become_what_was_used_since(read: Read) -> None:
+    events, _ = read(
+        user(1),
+        state(spent(1.0, 100, 9), 2, "stats"),
+        state(spent(1.0, 100, 9), 3, "stats"),
+        state({"execution_status": "finished", "stats": spent(1.25, 160, 12)}, 4, "full_state"),
+    )
+    used = [(e.cost_usd, e.input_tokens, e.output_tokens) for e in events if e.operation == "usage"]
+    assert used == [(1.5, 110, 9), (0.25, 60, 3)]
+    assert events[-1].event_type == "agent_end"
+
+
+def test_sums_say_nothing_new_where_each_call_is_logged(read: Read) -> None:
+    response = {"id": "r1", "usage": {"prompt_tokens": 5, "completion_tokens": 1}}
+    entry = {"messages": [], "response": response, "latency_sec": 1.0, "timestamp": 1.7e9}
+    log = json.dumps(entry)
+    logged = event("LLMCompletionLogEvent", 2, "environment", log_data=log, model_name="m")
+    events, _ = read(user(1), logged, state(spent(1.0, 100, 9), 3, "stats"))
+    assert [e.operation for e in events if e.event_type == "audit"] == []
+
+
+def test_a_condensation_is_a_compaction(read: Read) -> None:
+    events, _ = read(user(1), event("Condensation", 2, "environment", summary="short"))
+    assert shape(events)[1:] == [("audit", "compaction", "completed")]
 
 
 def test_a_hook_that_blocks_is_told_and_one_that_runs_is_not(read: Read) -> None:

@@ -133,3 +133,40 @@ def test_instances_of_an_evaluation_are_runs_and_their_error_ends_them(read: Rea
     ]
     second = [event for event in events if event.trace_id == "trace.jsonl#b"]
     assert shape(second)[-1] == ("tool_result", None, "completed")
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (
+            "RuntimeError: Agent reached maximum iteration. Current iteration: 9, max iteration: 9",
+            ("audit", "step_limit", "failed"),
+        ),
+        (
+            "RuntimeError: Agent reached maximum budget for conversation. max budget: 1.50",
+            ("audit", "budget", "failed"),
+        ),
+        ("AgentStuckInLoopError: Agent got stuck in a loop", ("audit", "loop", "failed")),
+        ("litellm.RateLimitError: 429 slow down", ("model_call", "model", "failed")),
+    ],
+)
+def test_what_stopped_the_agent_is_told_once_wherever_it_stands(
+    read: Read, reason: str, told: tuple[str, str, str]
+) -> None:
+    begun = action(1, "message", "user", args={"content": "x"})
+    ends = [told, ("agent_end", "OpenHands", "failed")]
+
+    alone, _ = read(begun, state(2, "error", reason))
+    observed, _ = read(
+        begun, observation(2, "error", None, content=reason), state(3, "error", reason)
+    )
+
+    assert shape(alone)[1:] == ends
+    assert shape(observed)[1:] == ends
+
+
+def test_a_limit_says_its_number(read: Read) -> None:
+    reason = "RuntimeError: Agent reached maximum budget for conversation. max budget: 1.50"
+    events, _ = read(action(1, "message", "user", args={"content": "x"}), state(2, "error", reason))
+
+    assert events[1].metadata == {"budget_limit": 1.5}

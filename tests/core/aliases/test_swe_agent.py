@@ -173,3 +173,11 @@ def test_a_history_alone_is_read_message_by_message(read: Read) -> None:
         ("agent_end", "SWE-agent", "completed"),
     ]
     assert events[3].call_id == "c1"
+
+
+def test_a_provider_that_kept_failing_is_the_models_failure_and_no_crash(read: Read) -> None:
+    events, _ = read(trajectory(step("ls", "a"), status="exit_api"))
+    assert shape(events)[-2:] == [
+        ("model_call", "model-x", "failed"),
+        ("agent_end", "SWE-agent", "failed"),
+    ]
