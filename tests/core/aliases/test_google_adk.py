@@ -121,3 +121,26 @@ def test_a_session_holds_its_events_and_snake_case_is_read_alike(read: Read) -> 
     ]
     assert events[4].input_tokens == 5
     assert events[0].offset < events[3].offset
+
+
+def test_an_answer_without_its_role_is_known_by_its_usage(read: Read) -> None:
+    usage = {"promptTokenCount": 12, "candidatesTokenCount": 3}
+    told = {"invocationId": "e-9", "author": "desk", "timestamp": 1.8e9, "actions": {}}
+    events, _ = read({**told, "content": {"parts": [{"text": "done"}]}, "usageMetadata": usage})
+
+    assert [(e.event_type, e.status) for e in events] == [
+        ("agent_start", "started"),
+        ("model_call", "completed"),
+        ("agent_end", "completed"),
+    ]
+    assert (events[1].input_tokens, events[1].output_tokens) == (12, 3)
+
+
+def test_an_answer_cut_off_at_its_limit_is_given_and_its_turn_fails(read: Read) -> None:
+    told = {"invocationId": "e-9", "author": "desk", "timestamp": 1.8e9, "actions": {}}
+    events, _ = read({**told, "errorCode": "MAX_TOKENS", "finishReason": "MAX_TOKENS"})
+
+    assert [(e.event_type, e.status, e.finish_reason) for e in events[1:]] == [
+        ("model_call", "completed", "MAX_TOKENS"),
+        ("agent_end", "failed", None),
+    ]

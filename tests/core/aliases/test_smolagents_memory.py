@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -129,3 +131,22 @@ def test_the_limit_of_steps_is_an_audit(read: Read) -> None:
 def test_each_task_is_a_run_of_its_own(read: Read) -> None:
     events, _ = read(TASK, step(1, is_final_answer=True), TASK, step(1, is_final_answer=True))
     assert {event.trace_id for event in events} == {"trace.jsonl", "trace.jsonl#2"}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Error executing tool 'charts' with arguments {'q': 1}: TimeoutError: no answer",
+        "Error when executing tool 'charts' with arguments {}: no answer",
+        "Invalid call to tool 'charts' with arguments {}: q is missing",
+        "Error in calling team member 'charts': no answer",
+        "Unknown tool charts, should be one of: find",
+    ],
+)
+def test_the_tool_that_failed_is_named_by_the_message(read: Read, message: str) -> None:
+    error = {"type": "AgentToolExecutionError", "message": message}
+    timing = {"start_time": 1.8e9, "end_time": 1.8e9 + 1, "duration": 1.0}
+    told = {"step_number": 1, "timing": timing, "tool_calls": [], "is_final_answer": False}
+    events, _ = read({"task": "x"}, {**told, "error": error})
+
+    assert [e.operation for e in events if e.event_type == "tool_result"] == ["charts"]

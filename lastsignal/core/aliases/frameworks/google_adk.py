@@ -24,6 +24,7 @@ from lastsignal.core.timestamps import parse_timestamp
 
 _ABSENT = msgspec.Raw(b"")
 _USER = "user"
+_CUT_OFF = "MAX_TOKENS"
 _FILTERED = frozenset({"BLOCKLIST", "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII"})
 
 
@@ -133,7 +134,8 @@ class AdkDecoder:
         if text_of(event.error_code):
             return self._failure(run, event)
         told: list[Event] = []
-        if content.get("role") == "model":
+        is_answer = content.get("role") == "model" or bool(mapping_of(event.usage_metadata))
+        if is_answer:
             told.append(_model_call(run, event))
         asked = [_part(part, "functionCall", "function_call") for part in parts]
         given = [_part(part, "functionResponse", "function_response") for part in parts]
@@ -141,7 +143,7 @@ class AdkDecoder:
         told += [self._response(run, response) for response in given if response]
         if event.interrupted is True:
             return told + run.close(self.state.open, "aborted", finish_reason="interrupted")
-        is_final = not any(asked) and not any(given) and content.get("role") == "model"
+        is_final = is_answer and not any(asked) and not any(given)
         if is_final or list_of(event.long_running_tool_ids):
             reason = text_of(event.finish_reason)
             told += run.close(self.state.open, finish_reason=reason)
@@ -185,8 +187,11 @@ class AdkDecoder:
             error.write(end)
         else:
             end = _model_call(run, event)
-            error.write(end)
-            end.error_class = "content_filter" if code in _FILTERED else None
+            if code == _CUT_OFF:  # it answered up to its limit: the turn came to nothing by that
+                end.finish_reason = code
+            else:
+                error.write(end)
+                end.error_class = "content_filter" if code in _FILTERED else None
         closed = run.close(self.state.open, "failed", error)
         for one in closed:
             one.error_class = end.error_class

@@ -30,6 +30,7 @@ _EXECUTING = re.compile(
     re.DOTALL,
 )
 _UNKNOWN_TOOL = re.compile(r"Unknown tool (\w+)")
+_NAMED_TOOL = re.compile(r"[^\n']{0,60}\b(?:tool|team member) '(\w{1,100})'")
 _NO_ANSWER = ErrorFields("the call of the model raised; its error is not in the memory")
 
 
@@ -209,7 +210,7 @@ def _call(call: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
 
 def _tool_in(error: object) -> str | None:
     message = text_of(at(error, "message")) or ""
-    found = _EXECUTING.match(message) or _UNKNOWN_TOOL.match(message)
+    found = _UNKNOWN_TOOL.match(message) or _NAMED_TOOL.match(message)
     return found[1] if found else None
 
 
