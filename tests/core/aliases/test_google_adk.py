@@ -89,7 +89,7 @@ def test_an_exception_while_a_tool_waits_is_the_tool_s(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "error_class"), [("SAFETY", "content_filter"), ("MAX_TOKENS", "unknown")]
+    ("code", "error_class"), [("SAFETY", "content_filter"), ("OTHER", "unknown")]
 )
 def test_a_blocked_answer_is_named_by_its_code(read: Read, code: str, error_class: str) -> None:
     events, _ = read(event(1) | {"errorCode": code, "finishReason": code, "content": None})
