@@ -174,6 +174,6 @@ def summary_of(source: Source, reader: Reader) -> InputSummary:
 
 def _head_of(source: Source) -> bytes:
     try:
-        return source.read_at([(0, HEAD_BYTES)])[0]
+        return dict(source.read_at([(0, HEAD_BYTES)]))[0]
     except InputError:  # it has told already why it cannot be read
         return b""

@@ -50,12 +50,12 @@ def read_excerpts(
         most = max(_LEAST_READ_BYTES, min(_READ_BYTES, _SOURCE_BYTES // len(group)))
         spans = [(place.offset, min(place.length or most, most)) for place in group]
         try:
-            found = by_name[name].read_at(spans)
+            for index, data in by_name[name].read_at(spans):
+                place = group[index]
+                record = data if place.length is not None else _first_record(data, most)
+                excerpts[place] = excerpt_of(record, place.focus, characters)
         except InputError:  # gone since it was read: the finding stands without its text
             continue
-        for place, data in zip(group, found, strict=True):
-            record = data if place.length is not None else _first_record(data, most)
-            excerpts[place] = excerpt_of(record, place.focus, characters)
     return excerpts
 
 

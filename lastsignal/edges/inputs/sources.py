@@ -49,8 +49,9 @@ class Source(ABC):
         with named_faults(self.name):
             yield from self._decompress(self._counted(self._raw()))
 
-    def read_at(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return the bytes of each (offset, length), fewer where the source ends; in one pass."""
+    def read_at(self, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        """Yield the place of each (offset, length) in `spans` with its bytes, fewer where the
+        source ends; in one pass, so in no order of theirs."""
         return cut_spans(copy.copy(self).chunks(), spans)
 
     @abstractmethod
@@ -88,16 +89,15 @@ class FileSource(Source):
             super().__init__(name, path.stat().st_size)
         self._path = path
 
-    def read_at(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return the bytes of each span; of a plain file only these are read."""
+    def read_at(self, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        """Yield the bytes of each span; of a plain file only these are read."""
         with named_faults(self.name), self._path.open("rb") as file:
             if decompression_of(file.read(HEAD_BYTES)) is not None:
-                return super().read_at(spans)
-            found = []
-            for offset, length in spans:
+                yield from super().read_at(spans)
+                return
+            for index, (offset, length) in enumerate(spans):
                 file.seek(offset)
-                found.append(file.read(length))
-            return found
+                yield index, file.read(length)
 
     def _raw(self) -> Iterator[bytes]:
         with self._path.open("rb", buffering=0) as file:
@@ -121,8 +121,8 @@ class StreamSource(Source):
         self._is_whole = True
         self._ended = False
 
-    def read_at(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return the bytes of each span, as far as they were copied."""
+    def read_at(self, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        """Yield the bytes of each span, as far as they were copied."""
         again = copy.copy(self)
         again._ended = again._is_whole = True
         return cut_spans(again.chunks(), spans)
@@ -175,19 +175,23 @@ def named_faults(name: str) -> Iterator[None]:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
 
 
-def cut_spans(chunks: Iterator[bytes], spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return the bytes of each (offset, length), and read no further than the last one reaches."""
-    found = [bytearray() for _ in spans]
+def cut_spans(
+    chunks: Iterator[bytes], spans: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the place and the bytes of each (offset, length) as soon as they are whole, and read
+    no further than the last one reaches."""
+    found: dict[int, bytearray] = {}
     waiting = sorted(range(len(spans)), key=lambda index: spans[index], reverse=True)
-    open_spans: list[int] = []
     start = 0
-    while (waiting or open_spans) and (chunk := next(chunks, b"")):
+    while (waiting or found) and (chunk := next(chunks, b"")):
         end = start + len(chunk)
         while waiting and spans[waiting[-1]][0] < end:
-            open_spans.append(waiting.pop())
-        for index in open_spans:
+            found[waiting.pop()] = bytearray()
+        for index, data in list(found.items()):
             offset, length = spans[index]
-            found[index] += chunk[max(0, offset - start) : max(0, offset + length - start)]
-        open_spans = [index for index in open_spans if sum(spans[index]) > end]
+            data += chunk[max(0, offset - start) : max(0, offset + length - start)]
+            if offset + length <= end:
+                yield index, bytes(found.pop(index))
         start = end
-    return [bytes(data) for data in found]
+    yield from ((index, bytes(data)) for index, data in found.items())
+    yield from ((index, b"") for index in waiting)
