@@ -16,6 +16,7 @@ from lastsignal.core.aliases.otel.spans import Span
 from lastsignal.core.aliases.otel.surroundings import Below, Surroundings
 from lastsignal.core.events import Event
 
+_AGAIN = "duplicate_span"
 _REMOTE = frozenset({"SERVER", "CLIENT", "PRODUCER", "CONSUMER"})
 
 
@@ -59,14 +60,17 @@ class SpanDecoder:
     def _open(self, span: Span) -> list[Event] | Drop:
         reading = self._interpret(span)
         start = emission.start_event(span, reading)
-        return Drop("structural_span") if start is None else [start]
+        if start is None:
+            return Drop("structural_span")
+        return [start] if self.state.is_first_start(_identity(span, reading)) else Drop(_AGAIN)
 
     def _ended(self, span: Span) -> list[Event] | Drop:
         state = self.state
         reading = self._interpret(span)
         trace = reading.trace_id or span.trace_id
-        if not state.is_new(f"{trace}/{reading.identity or span.span_id}"):
-            return Drop("duplicate_span")
+        identity = _identity(span, reading)
+        if not state.is_new(identity):
+            return Drop(_AGAIN)
         below = state.take(f"{span.trace_id}/{span.span_id}")
         above = state.for_parent(f"{span.trace_id}/{span.parent_id}") if span.parent_id else Below()
         reading = _in_its_place(span, reading, below)
@@ -77,7 +81,13 @@ class SpanDecoder:
         if events and outcome.is_own_failure:
             state.add_cause(trace, outcome.error.message)
         above.add(reading, outcome, below, span)
+        if state.has_started(identity):
+            events = [one for one in events if one.event_type == "retry" or one.status != "started"]
         return events or Drop("structural_span")
+
+
+def _identity(span: Span, reading: Reading) -> str:
+    return f"{reading.trace_id or span.trace_id}/{reading.identity or span.span_id}"
 
 
 def _in_its_place(span: Span, reading: Reading, below: Below) -> Reading:

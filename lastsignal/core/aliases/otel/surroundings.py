@@ -87,6 +87,8 @@ class Below(msgspec.Struct):
 class Surroundings(msgspec.Struct):
     """State of one source: notes for parents, ids already seen, causes by trace."""
 
+    opened: dict[str, None] = {}
+    """Spans whose start was told when they were still open: their end does not tell it again."""
     below: dict[str, Below] = {}
     seen: dict[str, None] = {}
     causes: dict[str, list[str]] = {}
@@ -98,6 +100,18 @@ class Surroundings(msgspec.Struct):
         self.seen[identity] = None
         _bound(self.seen)
         return True
+
+    def is_first_start(self, identity: str) -> bool:
+        """Note an open span; False where it was met before, open or ended."""
+        if identity in self.opened or identity in self.seen:
+            return False
+        self.opened[identity] = None
+        _bound(self.opened)
+        return True
+
+    def has_started(self, identity: str) -> bool:
+        """Whether a span that ends has told its start; that is asked once."""
+        return self.opened.pop(identity, self) is None
 
     def take(self, key: str) -> Below:
         """Return, and forget, the notes that its children left for a span."""

@@ -402,6 +402,21 @@ def test_an_unfinished_span_is_a_start_alone(span: Any, read: Any) -> None:
     assert [(e.event_type, e.status) for e in read(going_on)] == [("tool_call", "started")]
 
 
+def test_a_span_exported_while_it_runs_and_again_when_it_ends_is_one_call(
+    span: Any, read_records: Any
+) -> None:
+    ended = span("chat", 1, gen_ai__operation__name="chat", gen_ai__request__model="m")
+    running = {**ended, "end_time": None}
+    told = sdk_compact([running, running, ended, running, ended])
+    events, skipped = read_records(sdk.DIALECT, told)
+
+    assert [(one.event_type, one.status) for one in events] == [
+        ("model_call", "started"),
+        ("model_call", "completed"),
+    ]
+    assert skipped == {"duplicate_span": 3}
+
+
 def test_a_span_exported_twice_counts_once(span: Any, read_records: Any) -> None:
     chat = span("chat m", 2, gen_ai__operation__name="chat", gen_ai__usage__input_tokens=9)
     events, skipped = read_records(sdk.DIALECT, sdk_compact([chat, chat]))
