@@ -13,6 +13,7 @@ from lastsignal.app import diagnose as run_diagnosis
 from lastsignal.app import in_order_of_time, with_excerpts
 from lastsignal.commands.aliases import aliases_option, ladder_from
 from lastsignal.commands.normalize import no_event_message
+from lastsignal.commands.output import write
 from lastsignal.core.report import Report
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.inputs import Source, open_sources
@@ -90,26 +91,13 @@ def diagnose(  # noqa: PLR0913  # an option each
         fail_on=None if fail_on == "never" else fail_on,  # type: ignore[arg-type]  # click has checked it
         base=str(Path.cwd()),
     )
-    _write(render(report, format_name, options), output)
+    write(render(report, format_name, options), output)
     return _exit_code(report, fail_on)
 
 
 def _total_bytes(sources: Sequence[Source]) -> int | None:
     sizes = [source.size for source in sources]
     return None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-        sys.stdout.buffer.flush()
-        return
-    try:
-        output.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(
-            f"{output}: cannot be written: {error.strerror}; choose another --output"
-        ) from error
 
 
 def _exit_code(report: Report, fail_on: str) -> int:

@@ -1,15 +1,13 @@
-"""Options and output that the commands of this group share."""
+"""Options that the commands of this group share."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 import msgspec
 
 from lastsignal.core.rules import Rule
-from lastsignal.errors import InputError
 
 RULES_HELP = "A rule file or a directory of them, besides the built-in rules. Repeatable."
 
@@ -22,24 +20,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON f
 def echo_json(value: object) -> None:
     """Print a value as JSON that a person can read, too."""
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
-
-
-def write(text: str, output: Path | None) -> None:
-    """Write a text to a file, or to standard output.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    if output is None:
-        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-        sys.stdout.buffer.flush()
-        return
-    try:
-        output.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(
-            f"{output}: cannot be written: {error.strerror}; choose another"
-        ) from error
 
 
 def is_in(rule: Rule, files: tuple[Path, ...]) -> bool:

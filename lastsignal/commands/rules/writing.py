@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from lastsignal.commands.rules.options import paths_option, write
+from lastsignal.commands.output import write
+from lastsignal.commands.rules.options import paths_option
 from lastsignal.edges.rulefiles import ID_PATTERN, load_rules
 from lastsignal.edges.rulefiles.reference import detectors, language
 from lastsignal.edges.rulefiles.schema import schema_text
