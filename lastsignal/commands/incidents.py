@@ -16,6 +16,7 @@ from lastsignal.commands.config import config_option
 from lastsignal.core.durations import parse_duration, show_duration
 from lastsignal.core.incidents import Incident, Silence
 from lastsignal.edges.config import Override, load_config
+from lastsignal.edges.report.visible import escaped, visible
 from lastsignal.edges.store import Acknowledge, EndSilence, StartSilence, StateReader
 from lastsignal.edges.terminal import console_for
 from lastsignal.errors import UsageError
@@ -56,7 +57,8 @@ def list_incidents(
         table.add_column(column, overflow="fold")
     for one in found:
         age = show_duration(max(0.0, time.time() - one.opened_at))
-        table.add_row(one.id, one.severity, _state(one), age, one.trace_id, one.summary)
+        told = visible(one.trace_id), visible(one.summary)
+        table.add_row(one.id, one.severity, _state(one), age, *told)
     console_for(sys.stdout).print(table, markup=False)
     return 0
 
@@ -70,9 +72,9 @@ def show(incident_id: str, path: Path | None, state_dir: Path | None) -> int:
     one = _find(_reader(path, state_dir), incident_id)
     lines = [
         f"{one.id}  {one.severity}, {_state(one)}",
-        one.summary,
+        visible(one.summary),
         "",
-        f"trace     {one.trace_id}",
+        f"trace     {visible(one.trace_id)}",
         f"rule      {one.rule} ({one.category})",
         f"opened    {_moment(one.opened_at)}",
         f"count     {one.count}",
@@ -81,9 +83,12 @@ def show(incident_id: str, path: Path | None, state_dir: Path | None) -> int:
         lines.append(f"resolved  {_moment(one.resolved_at)}")
     if one.explained_by is not None:
         lines.append(f"symptom of  {one.explained_by}")
-    lines += ["", "Cause", f"  {one.cause}", "", "Evidence"]
-    lines += [f"  {at.source}:{at.line}  {at.focus or at.event_type}" for at in one.evidence]
-    lines += ["", "Remedy", f"  {one.remedy}"]
+    lines += ["", "Cause", f"  {visible(one.cause)}", "", "Evidence"]
+    lines += [
+        f"  {escaped(at.source)}:{at.line}  {visible(at.focus or at.event_type)}"
+        for at in one.evidence
+    ]
+    lines += ["", "Remedy", *(f"  {visible(line)}" for line in one.remedy.splitlines())]
     click.echo("\n".join(lines))
     return 0
 

@@ -9,6 +9,7 @@ import msgspec
 
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.events import Event, as_plain
+from lastsignal.core.file_names import shown
 from lastsignal.core.report import InputSummary
 
 _encode = msgspec.json.Encoder().encode
@@ -16,17 +17,23 @@ _encode = msgspec.json.Encoder().encode
 
 def print_events(events: Iterable[Event]) -> None:
     """Write events to standard output, each on its line, and at once: what reads may be waiting."""
-    written = b"".join(_encode(as_plain(event)) + b"\n" for event in events)
+    written = b"".join(map(_line, events))
     if written:
         sys.stdout.buffer.write(written)
         sys.stdout.buffer.flush()
+
+
+def _line(event: Event) -> bytes:
+    plain = as_plain(event)
+    plain["source"] = shown(event.source)
+    return _encode(plain) + b"\n"
 
 
 def told(summary: InputSummary, reader: Reader) -> str:
     """Return in a line what came of a source."""
     formats = "+".join(summary.format) or "no known format"
     skipped = ", ".join(f"{count} {why}" for why, count in summary.skipped.items())
-    text = f"{summary.source}: {formats}, {summary.records} records, {summary.events} events"
+    text = f"{shown(summary.source)}: {formats}, {summary.records} records, {summary.events} events"
     if skipped:
         text += f"; skipped: {skipped}"
     for fault in reader.faults[:3]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -66,6 +67,8 @@ def watch(
       lastsignal watch ~/.claude/projects --from end
       lastsignal watch --config /etc/lastsignal/config.toml
     """
+    # whoever asks for a reload while it starts must not end it: everything is about to be read
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     options = {
         ("inputs", "paths"): (list(paths) or None, "PATHS"),
         ("inputs", "start"): (start, "--start"),

@@ -19,6 +19,8 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from lastsignal.core.file_names import shown
+
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "human", "json"]
 
@@ -103,7 +105,7 @@ class Masking:
 
     def _mask(self, value: Any) -> Any:
         if isinstance(value, str):
-            value = _PASSWORD_IN_URL.sub(rf"\1:{MASK}@", value)
+            value = _PASSWORD_IN_URL.sub(rf"\1:{MASK}@", shown(value))
             return self._known.sub(MASK, value) if self._known else value
         if isinstance(value, Mapping):
             return {

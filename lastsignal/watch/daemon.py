@@ -179,7 +179,10 @@ class Daemon:
             self.observer.commit_failed(str(error))
             return []
         for _, request in requests:
-            self.analysis.carry_out(request, now)
+            if request is None:
+                self.observer.request_unknown()
+            else:
+                self.analysis.carry_out(request, now)
         return [number for number, _ in requests]
 
 

@@ -29,5 +29,8 @@ class Observer:
     def commit_failed(self, error: str) -> None:
         """Note that the state could not be written; it is tried again with the next commit."""
 
+    def request_unknown(self) -> None:
+        """Note that somebody has asked for what this version cannot do."""
+
     def reloaded(self, error: str | None) -> None:
         """Note that rules were read again: None means that they are in force."""

@@ -11,6 +11,7 @@ import msgspec
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.events import Event
+from lastsignal.core.file_names import from_text, shown, to_text
 from lastsignal.core.framing import Checkpoint, Framer
 from lastsignal.edges.tailer import FileCheckpoint, Piece, State
 
@@ -44,8 +45,8 @@ class Pipeline:
     def __init__(
         self, name: str, ladder: tuple[Dialect, ...], max_record_bytes: int, now: float
     ) -> None:
-        self.name = name
-        self.reader = Reader(name, ladder, ingest_time=now)
+        self.name = shown(name)
+        self.reader = Reader(self.name, ladder, ingest_time=now)
         self.checkpoint: FileCheckpoint | None = None
         self.is_live = False
         """Whether it was ever seen to be written while it was read."""
@@ -101,7 +102,7 @@ class Pipeline:
         framing = self._framer.checkpoint()
         return msgspec.msgpack.encode(
             _Saved(
-                checkpoint=self.checkpoint.resume_at(framing.offset),
+                checkpoint=_with_paths(self.checkpoint.resume_at(framing.offset), to_text),
                 name=self.name,
                 framing=framing,
                 reader=self.reader.save(),
@@ -120,13 +121,19 @@ class Pipeline:
         """
         saved = msgspec.msgpack.decode(data, type=_Saved)
         pipeline = cls(saved.name, ladder, max_record_bytes, now)
-        pipeline.checkpoint = saved.checkpoint
+        pipeline.checkpoint = _with_paths(saved.checkpoint, from_text)
         pipeline._framer = Framer(max_record_bytes, resume=saved.framing)
         pipeline.reader.restore(saved.reader)
         pipeline.is_live = saved.is_live
         pipeline._counted = dict(pipeline.reader.skipped)
         pipeline._records = pipeline.reader.records
         return pipeline
+
+
+def _with_paths(checkpoint: FileCheckpoint, change: Callable[[str], str]) -> FileCheckpoint:
+    return msgspec.structs.replace(
+        checkpoint, path=change(checkpoint.path), real_path=change(checkpoint.real_path)
+    )
 
 
 class Pipelines:

@@ -70,9 +70,9 @@ async def watch(request: Request, log: Any) -> None:
     teller = Teller(metrics, log)
     store = Store(config.state_dir, lambda text: log.error("store_set_aside", detail=text))
     try:
-        metrics.storing.set_aside.add(1 if store.set_aside else 0)
         teller.began()
         daemon = restored(request, rules, store, log)
+        metrics.storing.set_aside.add(1 if store.set_aside else 0)
         tailer = Tailer(
             settings.tailer_settings(config),
             daemon.pipelines.checkpoints(),

@@ -87,6 +87,10 @@ class Teller(Observer):
         self.metrics.storing.failures.add(1)
         self._say(("commit", ""), "commit_failed", error=error)
 
+    def request_unknown(self) -> None:
+        """Say that somebody has asked for what this version cannot do."""
+        self.log.warning("request_unknown", hint="the command is of another version")
+
     def config_reloaded(self, error: str | None, path: Path | None) -> None:
         """Count and say what came of reading the configuration again."""
         self.metrics.reloading.done("config", error is None, time.time())

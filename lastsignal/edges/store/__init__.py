@@ -109,7 +109,14 @@ class Store:
         self._database.close()
 
     def load(self) -> Saved:
-        """Return everything that was committed."""
+        """Return everything that was committed; what makes no sense is set aside as a whole."""
+        try:
+            return self._load()
+        except msgspec.MsgspecError as error:
+            self._database.begin_anew(f"an incident or a silence in it makes no sense: {error}")
+            return self._load()
+
+    def _load(self) -> Saved:
         query = self._database.query
         engine = query("SELECT value FROM meta WHERE name = 'engine'")
         return Saved(
@@ -134,10 +141,13 @@ class Store:
             for table in ("files", "traces", "meta"):
                 db.execute(f"DELETE FROM {table}")
 
-    def requests(self) -> list[tuple[int, Request]]:
-        """Return what people have asked for meanwhile, oldest first."""
+    def requests(self) -> list[tuple[int, Request | None]]:
+        """Return what people have asked for meanwhile, oldest first.
+
+        None stands for what another version of the command has asked for and this one cannot do.
+        """
         rows = self._database.query("SELECT id, body FROM requests ORDER BY id")
-        return [(number, msgspec.msgpack.decode(body, type=AnyRequest)) for number, body in rows]
+        return [(number, _request(body)) for number, body in rows]
 
     def commit(self, changes: Changes, now: float) -> None:
         """Write all changes, or none of them.
@@ -158,6 +168,13 @@ class Store:
             )
             for notice, targets in changes.notices:
                 _enqueue(db, notice, targets, now)
+
+
+def _request(body: bytes) -> Request | None:
+    try:
+        return msgspec.msgpack.decode(body, type=AnyRequest)
+    except msgspec.MsgspecError:
+        return None
 
 
 def _enqueue(db: sqlite3.Connection, notice: Notice, targets: Sequence[str], now: float) -> None:

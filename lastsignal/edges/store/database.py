@@ -82,6 +82,19 @@ class Database:
         self._db.close()
         self._lock.close()
 
+    def begin_anew(self, why: str) -> None:
+        """Set the file aside, which can be read and makes no sense, and go on with an empty one.
+
+        Raises:
+            StoreError: that cannot be made.
+        """
+        self._db.close()
+        self._set_aside(why)
+        try:
+            self._db = self._connect()
+        except (sqlite3.Error, _UnusableError) as error:
+            raise self._no_state(error) from error
+
     def size(self) -> int:
         """Return the bytes that it takes on the disk."""
         paths = (self.path, self.path.with_name(f"{FILE_NAME}-wal"))

@@ -137,6 +137,8 @@ class _Look:
         below = self._below[folder] = []
         try:
             key = _key(folder)
+            if key in self._own:  # reached by a link
+                return below
             for entry in _entries(folder):
                 if self._is_folder(entry):
                     below.append(entry.path)

@@ -37,6 +37,11 @@ class _Attempt:
         self.failure = anyio.Event()
         self.why: str | None = None
 
+    def fail(self, why: str) -> None:
+        """Give up, for this reason."""
+        self.why = why
+        self.failure.set()
+
 
 class FolderWatch:
     """Watches the folders that the last full look has found.
@@ -125,8 +130,12 @@ class FolderWatch:
         except FileNotFoundError:  # a folder that was there a moment ago: a look tells more
             attempt.failure.set()
         except (OSError, RuntimeError) as error:  # no more watches, or none at all here
-            attempt.why = str(error)
-            attempt.failure.set()
+            attempt.fail(str(error))
+        except ExceptionGroup as group:  # what comes while it watches, e.g. a name that is no UTF-8
+            known, unknown = group.split((OSError, RuntimeError))
+            if unknown is not None:
+                raise
+            attempt.fail(str(_first(known)))
 
     async def _take_hints(
         self, folders: list[str], recursive: bool, stop: anyio.Event, *, ignores_denials: bool
@@ -144,3 +153,9 @@ class FolderWatch:
         ):
             if changes:
                 self._on_hint({path for _, path in changes})
+
+
+def _first(error: BaseException | None) -> BaseException | None:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
