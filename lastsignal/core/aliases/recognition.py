@@ -85,6 +85,8 @@ class Recognition:
                 continue
             if is_its_own and (decoded := self._try(dialect, data)) is not None:
                 return decoded
+        if (decoded := self._try_known(data)) is not None:
+            return decoded
         return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
 
     def save(self) -> tuple[str | None, dict[str, bytes]]:
@@ -119,6 +121,15 @@ class Recognition:
             name = dialect.name if dialect else "none"
             self.faults.append(Fault(name, f"{type(fault).__name__}: {fault}"))
         return Drop("decoder_fault")
+
+    def _try_known(self, data: bytes) -> Decoded | None:
+        """Ask those that have taken records before: some words mean something only behind these."""
+        for dialect in self._ladder:
+            if dialect.name in self._decoders and dialect is not self.settled:
+                decoded = self._try(dialect, data)
+                if decoded is not None:
+                    return decoded
+        return None
 
     def _try(self, dialect: Dialect, data: bytes) -> Decoded | None:
         try:

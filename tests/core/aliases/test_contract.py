@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
-from kit.dialects import check_dialect
+from kit.dialects import ALLOWED, check_dialect
 
 from lastsignal.app import diagnoses
-from lastsignal.core.aliases.contract import Dialect
+from lastsignal.core.aliases.contract import Decoder, Dialect
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.engine import Engine
+from lastsignal.core.events import Event
 from lastsignal.core.framing import Framer
 from lastsignal.core.framing.cutter import Record
 from lastsignal.core.rules import SEVERITIES, Rule
@@ -31,6 +33,12 @@ WITHOUT_STARTS: frozenset[str] = frozenset()
 READ_USERS: frozenset[str] = frozenset()
 
 
+# Layouts that take any record which says what happened, or what was said.
+GENERAL = frozenset({"chat_log", "flat", "native"})
+# Documents of one shape: whichever comes first in the ladder reads both.
+ALIKE = {"otel_span_export": {"mlflow_trace"}}
+
+
 def name_of(path: Path) -> str:
     """Return `dialect/case`."""
     return f"{path.parent.name}/{path.stem}"
@@ -42,6 +50,27 @@ def records_in(path: Path) -> list[Record]:
     records = framer.feed(path.read_bytes()) + framer.finish()
     assert not framer.skipped, path
     return records
+
+
+@cache
+def lines_of(path: Path) -> list[bytes]:
+    """Return a fixture's records without their places."""
+    return [data for data, _, _ in records_in(path)]
+
+
+def read_lines(lines: list[bytes]) -> list[Event]:
+    """Return what records tell, read through the whole ladder."""
+    reader = Reader("fixture", LADDER, 0.0)
+    return reader.read((data, 0, line) for line, data in enumerate(lines, 1)) + reader.finish()
+
+
+def takes(decoder: Decoder, record: bytes) -> bool:
+    """Whether a decoder makes something of a record, if only a reason to drop it."""
+    try:
+        decoder.decode(record)
+    except ALLOWED:
+        return False
+    return True
 
 
 @cache
@@ -94,3 +123,41 @@ def test_a_failing_fixture_shows_what_failed(path: Path) -> None:
     traces = diagnosed(records_in(path))
 
     assert any(trace.outcome not in ("succeeded",) for trace in traces)
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    [one for one in LADDER if one.name not in GENERAL],
+    ids=lambda dialect: dialect.name,
+)
+def test_a_settled_dialect_leaves_to_the_others_what_is_theirs(dialect: Dialect) -> None:
+    own = [data for path in FILES if path.parent.name == dialect.name for data in lines_of(path)]
+    others = [path for path in FILES if path.parent.name != dialect.name]
+    taken = set()
+    for path in others:
+        decoder = dialect.decoder("mixed.jsonl")
+        assert all(takes(decoder, data) for data in own)
+        if any(takes(decoder, data) for data in lines_of(path)):
+            taken.add(path.parent.name)
+
+    assert taken <= ALIKE.get(dialect.name, set())
+
+
+@pytest.mark.parametrize("case", ["healthy", "failing"])
+def test_two_frameworks_in_one_file_tell_what_each_would_tell_alone(case: str) -> None:
+    paths = [p for p in FILES if p.stem == case and p.suffix == ".jsonl"]
+    specific = [path for path in paths if path.parent.name not in GENERAL]
+    counts = {path: len(read_lines(lines_of(path))) for path in specific}
+    wrong = []
+    for number, one in enumerate(specific):
+        for other in specific[number + 1 :: 7]:  # a seventh of all pairs: all take too long
+            mixed = [
+                line
+                for pair in zip_longest(lines_of(one), lines_of(other))
+                for line in pair
+                if line is not None
+            ]
+            if len(read_lines(mixed)) != counts[one] + counts[other]:
+                wrong.append((name_of(one), name_of(other)))
+
+    assert wrong == []

@@ -36,7 +36,7 @@ _LIMITS = (
 
 class _TaskResult(msgspec.Struct, gc=False):
     messages: list[msgspec.Raw]
-    stop_reason: Any = None
+    stop_reason: Any = msgspec.UNSET
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -87,6 +87,8 @@ class AgentChatDecoder:
                     raise NotThisDialect
                 return self._message(decode_message(record))
             result = _decode_result(record)
+            if result.stop_reason is msgspec.UNSET:
+                raise NotThisDialect
         except msgspec.ValidationError:
             raise NotThisDialect from None
         return self._result(record, result)

@@ -103,7 +103,7 @@ class FileLoggerDecoder:
             return self._completion(line)
         if line.returns is not None or bytes(line.input_args):
             return self._function(line)
-        if line.session_id is not None:
+        if line.session_id is not None and not (line.wrapper_id is line.client_id is None):
             self.state.session = text_of(line.session_id) or ""
             return Drop("session_setup")
         if line.event_name == "reply_func_executed":

@@ -32,6 +32,8 @@ class Line(msgspec.Struct, gc=False):
     parent_tool_use_id: Any = None
     message: msgspec.Raw = ABSENT
     systemPayload: msgspec.Raw = ABSENT
+    toolCallResult: msgspec.Raw = ABSENT
+    traceSchema: Any = None
     loglines: msgspec.Raw = ABSENT
     isApiErrorMessage: Any = None
     apiErrorStatus: Any = None
@@ -47,6 +49,11 @@ class Line(msgspec.Struct, gc=False):
     toolDenialKind: Any = None
     interruptedMessageId: Any = None
     toolUseResult: msgspec.Raw = ABSENT
+
+    @property
+    def is_anothers(self) -> bool:
+        """Whether it has a field of Qwen Code's or OpenClaw's records, which share the others."""
+        return bool(len(self.systemPayload) or len(self.toolCallResult) or self.traceSchema)
 
 
 class Message(msgspec.Struct, gc=False):

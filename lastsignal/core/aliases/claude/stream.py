@@ -104,7 +104,7 @@ class StreamDecoder:
             return self._spoken(run, line)
         if kind in _CONTROL:
             return self._control(run, line)
-        if text_of(line.session_id) is None:
+        if text_of(line.session_id) is None or kind == "init":  # which is Gemini CLI's
             raise NotThisDialect
         return Drop("control_message")
 

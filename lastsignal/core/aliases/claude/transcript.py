@@ -120,7 +120,7 @@ class TranscriptDecoder:
 
     def _record(self, line: Line) -> Decoded:
         kind = line.type
-        if not isinstance(kind, str) or bytes(line.systemPayload):
+        if not isinstance(kind, str) or line.is_anothers:
             raise NotThisDialect
         if kind == "system":
             return self._system(line)

@@ -35,6 +35,8 @@ class _Record(msgspec.Struct, gc=False):
     record_type: Any = None
     id: Any = None
     instructions: Any = msgspec.UNSET
+    step: Any = msgspec.UNSET
+    """Of LangGraph's records, which have a timestamp, a type and a payload, too."""
     payload: msgspec.Raw = _ABSENT
     msg: msgspec.Raw = _ABSENT
 
@@ -121,6 +123,8 @@ class RolloutDecoder:
             line = _decode_record(record)
         except msgspec.ValidationError:
             raise NotThisDialect from None
+        if line.step is not msgspec.UNSET:
+            raise NotThisDialect
         moment = parse_timestamp(line.timestamp)
         at_time = UNTIMED if moment is None else moment
         if isinstance(line.type, str):

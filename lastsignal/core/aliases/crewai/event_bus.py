@@ -63,6 +63,8 @@ class EventBusDecoder:
             line = _decode(record)
         except msgspec.ValidationError:
             raise NotThisDialect from None
+        if not line.is_of_bus:
+            raise NotThisDialect
         kind = line.type
         if kind in STARTS:
             return self._start(line, STARTS[kind])

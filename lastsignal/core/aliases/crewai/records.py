@@ -15,11 +15,12 @@ class Record(msgspec.Struct, gc=False):
     """One event of the bus; agents, tasks, prompts and outputs stay undecoded."""
 
     type: str
+    source_fingerprint: Any = msgspec.UNSET
     timestamp: Any = None
     event_id: Any = None
-    parent_event_id: Any = None
+    parent_event_id: Any = msgspec.UNSET
     started_event_id: Any = None
-    emission_sequence: Any = None
+    emission_sequence: Any = msgspec.UNSET
     agent: msgspec.Raw = ABSENT
     agent_info: Any = None
     agent_role: Any = None
@@ -47,6 +48,13 @@ class Record(msgspec.Struct, gc=False):
     iteration: Any = None
     repeated_tool: Any = None
     total_tokens: Any = None
+
+    @property
+    def is_of_bus(self) -> bool:
+        """Whether it has what the bus gives every event: ids, or what older versions gave."""
+        if self.event_id is not None:
+            return not (self.emission_sequence is self.parent_event_id is msgspec.UNSET)
+        return self.source_fingerprint is not msgspec.UNSET and self.timestamp is not None
 
     @property
     def role(self) -> str | None:

@@ -37,6 +37,24 @@ class _Record(msgspec.Struct, gc=False):
     message: Any = None
     error: Any = None
     stats: Any = None
+    role: Any = None
+    content: msgspec.Raw = _ABSENT
+    subtype: Any = msgspec.UNSET
+    sessionID: Any = msgspec.UNSET
+    """These are of Claude's and OpenCode's records, which share the words."""
+
+    @property
+    def is_of_stream(self) -> bool:
+        """Whether it has what the stream gives a record of its type."""
+        if self.subtype is not msgspec.UNSET or self.sessionID is not msgspec.UNSET:
+            return False
+        if self.type in ("tool_use", "tool_result"):
+            return isinstance(self.tool_id, str)
+        if self.type == "error":
+            return self.severity is not None
+        if self.type == "message":
+            return isinstance(self.role, str) and bytes(self.content)[:1] == b'"'
+        return self.type != "result" or self.status is not None
 
 
 class StreamState(msgspec.Struct):
@@ -82,7 +100,7 @@ class StreamDecoder:
         except msgspec.ValidationError:
             raise NotThisDialect from None
         kind = line.type
-        if not isinstance(kind, str) or kind not in _TYPES:
+        if not isinstance(kind, str) or kind not in _TYPES or not line.is_of_stream:
             raise NotThisDialect
         if kind == "init":
             self.state = StreamState(

@@ -49,7 +49,7 @@ class Run(msgspec.Struct, gc=False):
         return bool(
             isinstance(self.run_type, str)
             or isinstance(self.dotted_order, str)
-            or (text_of(self.id) and (self.end_time is not None or self.error))
+            or (text_of(self.id) and self.end_time is not None)
         )
 
     @property

@@ -74,6 +74,8 @@ class PayloadDecoder:
             payload = _decode(record)
         except msgspec.ValidationError:
             raise NotThisDialect from None
+        if payload.litellm_call_id is None and payload.call_type is None:
+            raise NotThisDialect
         if payload.status not in ("success", "failure"):
             return Drop("unknown_status")
         start, end = _call(payload)
