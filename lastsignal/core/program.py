@@ -15,11 +15,10 @@ from lastsignal.core.predicates import Compiler, compile_predicate
 from lastsignal.core.rules import Rule
 from lastsignal.core.steps import (
     FEW_VALUES,
-    Guarded,
     Hooks,
     Keys,
+    Sections,
     Step,
-    behind,
     compile_step,
     tap_lines,
 )
@@ -94,34 +93,12 @@ class Program:
         known = {"event_type": event_type, "status": status}
         compiler = Compiler()
         compiler.names.update({**hooks.by_name(), **self._keys})
-        begun, last = Guarded(), Guarded()
-        beginning: dict[str, list[str]] = {}  # by what they ask of the operation
-        waiting = Guarded()  # silences, apart: they wait in many a trace that is healthy
+        sections = Sections()
         for detector in self.detectors:
             for tap in detector.rule.window.taps(detector.rule.where, detector.mark):
-                if not concerns(tap.condition, event_type, status):
-                    continue
-                named, written = tap_lines(compiler, detector, tap, known)
-                if tap.every_group:
-                    last.add(detector, behind(named, written))
-                elif tap.creates or not detector.rule.within_trace:
-                    beginning.setdefault(named, []).extend(written)
-                elif detector.silence is not None:
-                    waiting.add(detector, behind(named, written))
-                else:
-                    begun.add(detector, behind(named, written))
-        lines = [line for named in sorted(beginning) for line in behind(named, beginning[named])]
-        going_on = waiting.lines() + begun.lines()
-        if going_on:
-            lines = [
-                "a = t.active",
-                "if a and e.timestamp > t.sweep_at: a = sweep(t)",
-                "if a:",
-                *(f"    {line}" for line in going_on),
-                *lines,
-            ]
-        if last.body:
-            lines += ["a = t.active", *last.lines()]
+                if concerns(tap.condition, event_type, status):
+                    sections.add(detector, tap, *tap_lines(compiler, detector, tap, known))
+        lines = sections.lines()
         lines += self._seen_lines(compiler, event_type, status)
         return compile_step(compiler, lines) if lines else None
 

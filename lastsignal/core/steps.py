@@ -64,6 +64,43 @@ class Guarded:
         return behind(f"a & {self.bits}", self.body)
 
 
+@dataclass(slots=True)
+class Sections:
+    """The lines of one step, by whom they concern."""
+
+    waiting: Guarded = field(default_factory=Guarded)
+    """Silences, apart from the rest: they wait in many a trace that is healthy."""
+    begun: Guarded = field(default_factory=Guarded)
+    """What goes on only where something has begun."""
+    beginning: dict[str, list[str]] = field(default_factory=dict)
+    """What any event may begin, by what is asked of its operation."""
+    last: Guarded = field(default_factory=Guarded)
+    """What looks at all groups of a rule, this event's among them."""
+
+    def add(self, detector: Detector, tap: Tap, named: str, written: list[str]) -> None:
+        """Add what one tap does."""
+        if tap.every_group:
+            self.last.add(detector, behind(named, written))
+        elif tap.creates or not detector.rule.within_trace:
+            self.beginning.setdefault(named, []).extend(written)
+        elif detector.silence is not None:
+            self.waiting.add(detector, behind(named, written))
+        else:
+            self.begun.add(detector, behind(named, written))
+
+    def lines(self) -> list[str]:
+        """Return all lines, each section behind its guard."""
+        lines = []
+        if going_on := self.waiting.lines() + self.begun.lines():
+            lines = ["a = t.active", "if a and e.timestamp > t.sweep_at: a = sweep(t)"]
+            lines += behind("a", going_on)
+        for named in sorted(self.beginning):
+            lines += behind(named, self.beginning[named])
+        if self.last.body:
+            lines += ["a = t.active", *self.last.lines()]
+        return lines
+
+
 def tap_lines(
     compiler: Compiler, detector: Detector, tap: Tap, known: dict[str, str]
 ) -> tuple[str, list[str]]:
