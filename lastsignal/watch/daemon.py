@@ -84,6 +84,8 @@ class Daemon:
                         piece = await pieces.receive()
                     except anyio.EndOfStream:
                         break
+                if piece is not None and self.pipelines.lacks_lines(piece):
+                    await anyio.to_thread.run_sync(self.pipelines.count_lines, piece)
                 found = piece is not None and self.take(piece)
                 self.moved_at = now = time.monotonic()
                 if now >= next_tick:

@@ -14,6 +14,7 @@ from lastsignal.core.events import Event
 from lastsignal.core.file_names import from_text, shown, to_text
 from lastsignal.core.framing import Checkpoint, Framer
 from lastsignal.edges.tailer import FileCheckpoint, Piece, State
+from lastsignal.watch.line_counting import lines_before
 
 
 class Account(NamedTuple):
@@ -30,6 +31,7 @@ class _Saved(msgspec.Struct):
     framing: Checkpoint
     reader: bytes
     is_live: bool = False
+    lacks_lines: bool = False
 
 
 class Pipeline:
@@ -50,6 +52,8 @@ class Pipeline:
         self.checkpoint: FileCheckpoint | None = None
         self.is_live = False
         """Whether it was ever seen to be written while it was read."""
+        self.lacks_lines = False
+        """Whether it begins within its file, and nobody has counted the lines before that."""
         self._records = 0
         self._max_record_bytes = max_record_bytes
         self._framer = Framer(max_record_bytes)
@@ -59,6 +63,17 @@ class Pipeline:
     def is_holding(self) -> bool:
         """Whether something waits that is used when the file stands still."""
         return self.reader.is_holding or self._framer.buffered_bytes > 0
+
+    def begin(self, offset: int, lines: int | None) -> None:
+        """Begin within the file: before any of its bytes is taken.
+
+        Args:
+            offset: where in the file the first piece stands.
+            lines: those before it; None where nobody knows yet.
+        """
+        resume = Checkpoint(offset=offset, line=(lines or 0) + 1)
+        self._framer = Framer(self._max_record_bytes, resume=resume)
+        self.lacks_lines = lines is None
 
     def take(self, piece: Piece) -> list[Event]:
         """Return the events that a piece completes."""
@@ -107,6 +122,7 @@ class Pipeline:
                 framing=framing,
                 reader=self.reader.save(),
                 is_live=self.is_live,
+                lacks_lines=self.lacks_lines,
             )
         )
 
@@ -124,7 +140,7 @@ class Pipeline:
         pipeline.checkpoint = _with_paths(saved.checkpoint, from_text)
         pipeline._framer = Framer(max_record_bytes, resume=saved.framing)
         pipeline.reader.restore(saved.reader)
-        pipeline.is_live = saved.is_live
+        pipeline.is_live, pipeline.lacks_lines = saved.is_live, saved.lacks_lines
         pipeline._counted = dict(pipeline.reader.skipped)
         pipeline._records = pipeline.reader.records
         return pipeline
@@ -174,9 +190,23 @@ class Pipelines:
         pipeline = self._by_file.get(piece.file_id)
         if pipeline is None:
             pipeline = self._make(piece.name)
+            if piece.offset:
+                pipeline.begin(piece.offset, None)
             self.adopt(piece.file_id, pipeline)
         self._changed.add(piece.file_id)
         return pipeline
+
+    def lacks_lines(self, piece: Piece) -> bool:
+        """Whether the lines before this piece are yet to be counted (`count_lines`).
+
+        Nobody needs them of the many files that are only there.
+        """
+        return bool(piece.offset and piece.data) and self.of(piece).lacks_lines
+
+    def count_lines(self, piece: Piece) -> None:
+        """Count the lines before a file's first piece: takes a while, on a thread."""
+        lines = lines_before(piece.checkpoint, piece.offset)
+        self._by_file[piece.file_id].begin(piece.offset, lines or 0)
 
     def touch(self, file_id: str) -> None:
         """Note that a file's pipeline has changed without a piece."""

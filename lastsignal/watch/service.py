@@ -232,6 +232,9 @@ def restored(request: Request, rules: Sequence[Rule], store: Store, log: Any) ->
     """Return a daemon that goes on where the last commit was."""
     config, now = request.loaded.config, time.time()
     limit = config.limits.max_record_bytes
+    if config.inputs.start != "checkpoint":
+        # no offset holds any more; and what is read again must not be counted twice
+        store.forget_progress(with_rules=config.inputs.start == "start")
     saved = store.load()
 
     def make(name: str) -> Pipeline:

@@ -191,9 +191,9 @@ class Watch:
         self.process.kill()
         self.process.wait(PATIENCE)
 
-    def once(self) -> str:
+    def once(self, *options: str) -> str:
         """Run it over what is there; return its log."""
-        self.start("--once")
+        self.start("--once", *options)
         assert self.process is not None
         assert self.process.wait(120) == 0, self.log()
         return self.log()

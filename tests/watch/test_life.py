@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from watch.harness import incidents
 from watch.kit import Receiver, Watch, failure, record, wait_for, watching, webhook, write
+from watch.test_reload import STREAK
 
 HANGS = """
 id: hangs
@@ -188,3 +189,60 @@ def test_an_empty_file_that_follows_a_rotated_one_moves_no_clock(tmp_path: Path)
         write(daemon.traces / "b.jsonl", record("l", "tool_call", "search", "started"))
         wait_for(lambda: daemon.metric("findings_total") > 0, "the finding of the live one")
         assert [one.trace_id for one in incidents(daemon.state)] == ["l"]
+
+
+def test_from_start_reads_again_and_counts_nothing_twice(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    daemon = Watch(tmp_path, webhook("hook", receiver), rules=STREAK)
+    path = daemon.traces / "a.jsonl"
+    write(path, failure("calm"), failure("calm"), *(failure("r") for _ in range(5)))
+    daemon.once()
+    assert receiver.told("/hook") == [("opened", "r")]
+    for _ in range(2):
+        daemon.once("--from", "start")
+    assert [(one.trace_id, one.count) for one in incidents(daemon.state)] == [("r", 5)]
+    assert len(receiver.messages) == 1
+
+
+def test_from_end_leaves_out_what_is_there_for_good(tmp_path: Path) -> None:
+    with watching(tmp_path) as daemon:
+        path = daemon.traces / "a.jsonl"
+        write(path, failure("first"))
+        wait_for(lambda: daemon.metric("findings_total") == 1, "the first finding")
+        assert daemon.stop() == 0
+        write(path, failure("missed"))
+        daemon.start("--from", "end").ready()
+        wait_for(lambda: daemon.metric("tail_files") == 1, "the file")
+        write(path, failure("seen"))
+        write(daemon.traces / "b.jsonl", failure("new"))
+        wait_for(lambda: daemon.metric("findings_total") == 2, "what came then")
+        assert daemon.stop() == 0
+        daemon.start("--from", "checkpoint").ready()
+        write(path, failure("last"))
+        wait_for(lambda: daemon.metric("findings_total") == 1, "nothing but the last one")
+        assert daemon.stop() == 0
+    found = {one.trace_id: (one.count, one.evidence[0].line) for one in incidents(daemon.state)}
+    assert found == {"first": (1, 1), "seen": (1, 3), "new": (1, 1), "last": (1, 4)}
+
+
+def test_a_file_that_was_at_its_end_is_not_read_from_its_start_later(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    daemon = Watch(tmp_path, webhook("hook", receiver))
+    path = daemon.traces / "a.jsonl"
+    write(path, *(failure(f"old-{number}") for number in range(3)))
+    try:
+        for options in (("--from", "end"), ()):
+            daemon.start(*options).ready()
+            wait_for(lambda: daemon.metric("tail_files") == 1, "the file")
+            assert daemon.stop() == 0
+        daemon.start().ready()
+        write(path, failure("new"))
+        wait_for(lambda: daemon.metric("findings_total") == 1, "the one finding")
+        wait_for(lambda: receiver.told("/hook") == [("opened", "new")], "the one message")
+    finally:
+        daemon.kill()
+    shown = receiver.at("/hook")[0].body["incidents"][0]["evidence"][0]
+    assert shown["line"] == 4
+    assert '"new"' in shown["excerpt"]

@@ -131,6 +131,28 @@ def test_a_kill_while_the_state_is_made_spoils_nothing(tmp_path: Path) -> None:
     assert len(incidents(daemon.state)) == 1
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_state_that_is_taken_away_is_told_and_nobody_is_told_of_what_cannot_be_kept(
+    tmp_path: Path, receiver: Receiver, replaced: bool
+) -> None:
+    with watching(tmp_path, webhook("hook", receiver)) as daemon:
+        write(daemon.traces / "a.jsonl", failure("one"))
+        wait_for(lambda: receiver.told("/hook") == [("opened", "one")], "the first message")
+        shutil.rmtree(daemon.state)
+        if replaced:
+            daemon.state.mkdir()
+            (daemon.state / "state.sqlite3").touch()
+        write(daemon.traces / "a.jsonl", failure("two"))
+        wait_for(lambda: daemon.metric("commit_failures_total") > 0, "a failed commit")
+        status, text = daemon.get("/-/ready")
+        assert status == 503
+        assert ("it was replaced" if replaced else "somebody has removed it") in text
+        shutil.rmtree(daemon.state, ignore_errors=True)
+        daemon.stop()
+        daemon.start().ready()
+        wait_for(lambda: ("opened", "two") in receiver.told("/hook"), "the second message")
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a disk of one megabyte."""

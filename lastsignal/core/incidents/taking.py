@@ -45,6 +45,8 @@ def incident_of(finding: Finding, context: Context, now: float) -> Incident:
 def update(incident: Incident, finding: Finding, context: Context) -> bool:
     """Bring what an incident says up to date; say whether that shows more of the same trouble."""
     grew = finding.last_seen > incident.last_seen or finding.count > incident.count
+    if not (grew or finding.healed) and finding.count < incident.count:
+        return False  # what is read again from the start is behind what is known
     if not finding.healed:  # what healed is lowered; the history keeps how bad it was
         incident.severity = finding.severity
     incident.summary, incident.cause = finding.summary, finding.cause

@@ -131,14 +131,17 @@ class Store:
         """Return the bytes that the state takes on the disk."""
         return self._database.size()
 
-    def forget_progress(self) -> None:
+    def forget_progress(self, *, with_rules: bool = True) -> None:
         """Forget offsets and the state of rules; incidents and the outbox stay.
+
+        Args:
+            with_rules: whether what the rules remember goes too.
 
         Raises:
             StoreError: it cannot be written.
         """
         with self._database.transaction() as db:
-            for table in ("files", "traces", "meta"):
+            for table in ("files", "traces", "meta") if with_rules else ("files",):
                 db.execute(f"DELETE FROM {table}")
 
     def requests(self) -> list[tuple[int, Request | None]]:

@@ -119,11 +119,22 @@ class Database:
         Raises:
             StoreError: the disk is full or failed; nothing was written.
         """
+        self._check_place()
         try:
             with self._one_at_a_time, self._db:
                 yield self._db
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: the state cannot be written: {error}") from error
+
+    def _check_place(self) -> None:
+        """Refuse to write to a file that somebody has taken away: nothing of it would remain."""
+        try:
+            info = self.path.stat()
+        except OSError as error:
+            why = "somebody has removed it" if isinstance(error, FileNotFoundError) else str(error)
+            raise StoreError(f"{self.path}: the state cannot be written: {why}; restart") from error
+        if (info.st_dev, info.st_ino) != self._key:
+            raise StoreError(f"{self.path}: the state cannot be written: it was replaced; restart")
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -160,6 +171,8 @@ class Database:
         except BaseException:
             db.close()
             raise
+        info = self.path.stat()
+        self._key = info.st_dev, info.st_ino
         return db
 
     def _set_aside(self, why: str) -> None:
