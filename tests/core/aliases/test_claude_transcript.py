@@ -395,3 +395,16 @@ def test_an_answer_that_was_cut_off_is_given_and_its_turn_is_what_failed() -> No
     )
     assert (call.error_message, call.error_class) == (None, None)
     assert (end.status, end.error_type) == ("failed", "max_output_tokens")
+
+
+def test_lines_that_a_resumed_session_repeats_are_counted_once() -> None:
+    lines = (prompt(1), said(2, "m1", call("t1")), result(3, "t1", "ok"), said(4, "m2", text("x")))
+    events, _ = read(*lines, *lines)
+
+    counted = [one for one in events if not one.event_type.startswith("agent")]
+    assert [(one.event_type, one.call_id) for one in counted] == [
+        ("model_call", "m1"),
+        ("tool_call", "t1"),
+        ("tool_result", "t1"),
+        ("model_call", "m2"),
+    ]

@@ -61,6 +61,8 @@ class ContentState(msgspec.Struct):
     """Ids of messages whose call is counted: each content block repeats id and usage."""
     calls: dict[str, str] = {}
     """Names of the tools called, by call id: results do not repeat them."""
+    answered: dict[str, bool] = {}
+    """Ids of calls that have ended: a resumed session may repeat its lines."""
     models: dict[str, str] = {}
     """The model that a run used last: retries do not name it."""
     open_runs: dict[str, float] = {}
@@ -149,7 +151,16 @@ def tool_calls(state: ContentState, run: Run, blocks: list[Block]) -> list[Event
 def tool_results(state: ContentState, run: Run, blocks: list[Block], line: Line) -> list[Event]:
     """Return the end of each call among a message's blocks."""
     details = value_of(line.toolUseResult)
-    return [_tool_result(state, run, block, line, details) for block in blocks if block.is_result]
+    return [
+        _tool_result(state, run, block, line, details)
+        for block in blocks
+        if block.is_result and _is_first_answer(state, block)
+    ]
+
+
+def _is_first_answer(state: ContentState, block: Block) -> bool:
+    call_id = text_of(block.tool_use_id)
+    return call_id is None or remember(state.answered, call_id, True)
 
 
 def is_interruption(line: Line, message: Message, blocks: list[Block]) -> bool:
