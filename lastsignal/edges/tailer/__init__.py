@@ -16,6 +16,10 @@ Rotation is followed by inode under any name in the same folder; copies, plain o
 where the original was read to. Rotated files that no pattern names (`app.log.1` of `app.log`) are
 read too, unless they were there at the very first start.
 
+Files of one original name come the older before the younger: a new file is begun only when a look
+that started after its first bytes were seen has shown what is older, and that has been read to where
+it stood then. A folder that takes more than two seconds to look at makes nobody wait for longer.
+
 What may be lost:
 
 - Bytes that are cut away before they are read and are in no copy. With `copytruncate`: what is

@@ -47,6 +47,7 @@ class Fleet:
         self.parted: dict[TailedFile, None] = {}
         """Files without a place, in order, until it is clear who goes on with them."""
         self.waiting: dict[TailedFile, None] = {}
+        self.astray: dict[TailedFile, None] = {}
         self.turns = Turns()
         self.held: dict[TailedFile, None] = {}
         """Files with a descriptor, the least recently active first."""
@@ -66,6 +67,7 @@ class Fleet:
     def place(self, file: TailedFile, key: Key, paths: Iterable[str], path: str) -> None:
         """Note where a file stands."""
         paths = frozenset(paths)
+        self.note_astray(file, is_astray=False)
         if file.path == path and file.paths == paths and self.by_key.get(key) is file:
             return
         if self.by_key.get(file.key) is not file or file.key != key:
@@ -80,8 +82,17 @@ class Fleet:
         for one in file.paths:
             self.by_path[one] = file
 
+    def note_astray(self, file: TailedFile, *, is_astray: bool) -> None:
+        """Note whether a closed file is not where it stood."""
+        file.is_astray = is_astray
+        if is_astray:
+            self.astray[file] = None
+        else:
+            self.astray.pop(file, None)
+
     def displace(self, file: TailedFile) -> None:
         """Forget where a file stood: another may stand there now."""
+        self.note_astray(file, is_astray=False)
         self._forget_key(file)
         for path in file.paths:
             if self.by_path.get(path) is file:
@@ -99,7 +110,14 @@ class Fleet:
     @property
     def is_settled(self) -> bool:
         """Has everything that is known been read and told?"""
-        return self.turns.is_empty and not (self.parted or self.partings)
+        return self.turns.is_empty and not (self.parted or self.partings or self.astray)
+
+    @property
+    def awaits_news(self) -> bool:
+        """Will a look or time show more of who comes before whom?"""
+        if self.parted or self.astray or self.turns.unsure:
+            return True
+        return any(one.patience_ends is not None for one in self.waiting)
 
     def note_signature(self, file: TailedFile, seen: Signature, now: float) -> None:
         """Give a file a turn if it has changed."""
@@ -128,10 +146,10 @@ class Fleet:
         self.displace(file)
         file.path = file.home
         file.phase = phase
-        file.parted_at = now
+        file.searched_since, file.searches = now, 0
         file.displaced_at = None
-        file.searches = 0
         file.is_queued = False
+        self.turns.unsure.pop(file, None)
         self.parted[file] = None
         self._placed_heads.remove(file)
         self._parted_heads.add(file)
@@ -149,9 +167,11 @@ class Fleet:
         file.close()
         self.held.pop(file, None)
         self.waiting.pop(file, None)
+        self.turns.unsure.pop(file, None)
         self.displace(file)
         self._placed_heads.remove(file)
         file.phase = Phase.ENDED
+        file.waits_for = file.patience_ends = None
         self.release_waiting(file)
 
     def release_waiting(self, file: TailedFile, *, deleted: bool = False) -> None:
@@ -160,10 +180,18 @@ class Fleet:
             if not deleted or one.displaced_at is not None:
                 self.reconsider(one)
 
+    def await_order(self, file: TailedFile, now: float) -> None:
+        """Have a look show, before a new file is read on, what comes before it."""
+        file.searched_since, file.searches = now, 0
+        self.turns.hold(file)
+        self.suspect(file.real_path or file.path)
+
     def reconsider(self, file: TailedFile) -> None:
         """Have a file judged anew of which nothing has been delivered."""
         self.waiting.pop(file, None)
-        file.is_queued = False
+        self.turns.unsure.pop(file, None)
+        file.is_queued = file.is_in_order = False
+        file.patience_ends = None
         file.phase = Phase.NEW
         file.waits_for = None
         file.candidates = None

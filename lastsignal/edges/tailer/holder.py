@@ -69,11 +69,9 @@ class Holder:
     def _note_failure(self, file: TailedFile, error: OSError) -> None:
         is_moved = isinstance(error, FileNotFoundError | NotADirectoryError | ReplacedError)
         file.seen = UNSEEN  # so that the next look gives it a turn
-        if is_moved:
+        if is_moved:  # the look finds it under its new name
+            self._fleet.note_astray(file, is_astray=True)
             self._fleet.suspect(file.path)
-            if file.phase is Phase.NEW:  # the look finds it under its new name
-                self._fleet.displace(file)
-                file.phase = Phase.ENDED
         elif not file.is_unreadable:
             file.is_unreadable = True
             self._fleet.trouble(TroubleKind.UNREADABLE, file.path, str(error))

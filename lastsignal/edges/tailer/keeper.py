@@ -10,10 +10,14 @@ from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.listing import Found, Listing
 from lastsignal.edges.tailer.names import age_of, original_name
 from lastsignal.edges.tailer.piece import FileCheckpoint, State
-from lastsignal.edges.tailer.tailed import Phase, TailedFile
+from lastsignal.edges.tailer.tailed import EVERYTHING, Phase, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind
 
 _LEFT = 2  # looks in a row that miss a file: one may have been taken while it was renamed
+_STEADY_LOOK = 3  # what a look counts during which nothing moved in the folder; else it counts one
+_SURE_OF_ORDER = 3
+_SURE_THAT_GONE = 6
+_ORDER_PATIENCE = 2.0  # seconds; a folder of a million files takes longer to look at
 
 
 class Keeper:
@@ -21,6 +25,7 @@ class Keeper:
 
     def __init__(self, fleet: Fleet, now: Callable[[], float]) -> None:
         self._fleet = fleet
+        self._families = Families()
         self._start = fleet.config.start
         self._now = now
         self._is_first = True
@@ -32,10 +37,11 @@ class Keeper:
         if self._start != "checkpoint":
             return
         now = self._now()
-        for known in checkpoints:
+        # the last user of an inode is who holds it; what it held before may stand elsewhere by now
+        for known in sorted(checkpoints, key=lambda one: one.modified_ns, reverse=True):
             self._resumed.add(original_name(known.path))
             file = TailedFile.resumed(known, now)
-            if file.key in self._fleet.by_key:  # a file and what followed it on the same inode
+            if file.key in self._fleet.by_key:
                 self._fleet.part(file, Phase.LOST, now)
                 file.was_never_found = True
             else:
@@ -102,13 +108,18 @@ class Keeper:
 
     def _note_missing(self, listing: Listing, now: float) -> None:
         for file in list(self._fleet.by_key.values()):
-            if file.key in listing.found or not _covers(listing, file.path):
+            if file.key in listing.found:
+                continue
+            if not _covers(listing, file.path):
+                if listing.is_full:  # nobody can tell
+                    self._fleet.note_astray(file, is_astray=False)
                 continue
             if file.descriptor is not None:
                 if file.displaced_at is None:
                     self._fleet.note_displaced(file, now)
                 continue
             file.missing += listing.is_full
+            self._fleet.note_astray(file, is_astray=True)
             if file.missing >= _LEFT or self._is_first:
                 self._note_left(file, now)
             else:
@@ -124,14 +135,11 @@ class Keeper:
     def _admit_all(self, new: list[list[Found]], former: dict[str, TailedFile], now: float) -> None:
         """Take up new files, in the order in which they were written to."""
         new.sort(key=lambda names: (names[0].modified_ns, age_of(names[0].path), names[0].path))
-        if not new:
-            return
-        families = Families([*self._fleet.turns.pending, *self._fleet.parted])
         for names in new:
             best = _best(names)
             file = TailedFile(best.path, best.key, now, changed_at=now)
             self._decide_start(file, best)
-            families.add(file, [former[one.path] for one in names if one.path in former])
+            file.after = [(former[one.path], EVERYTHING) for one in names if one.path in former]
             file.seen = best.size, best.modified_ns
             file.real_path = next((one.path for one in names if not one.is_matched), best.path)
             self._fleet.place(file, best.key, [one.path for one in names], best.path)
@@ -145,15 +153,38 @@ class Keeper:
 
     def _note_searched(self, listing: Listing, begun_at: float) -> None:
         for file in self._fleet.parted:
-            if (file.parted_at <= begun_at or self._is_first) and _covers(listing, file.path):
-                file.searches += 1
-                if file.searches < _LEFT:
+            if (file.searched_since <= begun_at or self._is_first) and _covers(listing, file.path):
+                file.searches += _weight(listing, file.path)
+                if file.searches < _SURE_THAT_GONE:
                     self._fleet.suspect(file.path)
+        sure = []
+        for file in self._fleet.turns.unsure:
+            path = file.real_path or file.path
+            if file.searched_since <= begun_at and (listing.is_full or _covers(listing, path)):
+                file.searches += _weight(listing, path)
+                if file.searches >= _SURE_OF_ORDER:
+                    sure.append(file)
+                else:
+                    self._fleet.suspect(path)
+        self._put_in_order(sure, is_overdue=False)
 
-        for file, since in list(self._fleet.turns.unsure.items()):
-            if since <= begun_at and (listing.is_full or _covers(listing, file.path)):
-                del self._fleet.turns.unsure[file]
-                self._fleet.turns.wake.set()
+    def put_overdue_in_order(self) -> None:
+        """Let new files go that have waited for looks for too long."""
+        latest = self._now() - _ORDER_PATIENCE
+        overdue = [one for one in self._fleet.turns.unsure if one.searched_since <= latest]
+        self._put_in_order(overdue, is_overdue=True)
+
+    def _put_in_order(self, files: list[TailedFile], *, is_overdue: bool) -> None:
+        """Give new files their turns, each behind what is known to come before it."""
+        if not files:
+            return
+        fleet = self._fleet
+        known = [*fleet.turns.pending, *fleet.waiting, *fleet.parted, *fleet.astray]
+        placed = self._families.put_in_order(files, known, is_overdue=is_overdue)
+        for file in reversed(placed):
+            fleet.turns.release(file)
+        for file in fleet.turns.unsure:
+            fleet.suspect(file.real_path or file.path)
 
     def _note_faults(self, listing: Listing) -> None:
         for path, error in listing.faults.items():
@@ -176,12 +207,18 @@ class Keeper:
         awaited = {one.waits_for for one in self._fleet.waiting}
         for file in list(self._fleet.parted):
             folder = os.path.dirname(file.path)  # noqa: PTH120
-            if file.searches >= _LEFT and folder not in undecided and file not in awaited:
+            if file.searches >= _SURE_THAT_GONE and folder not in undecided and file not in awaited:
                 self._fleet.end(file)
 
 
 def _best(names: list[Found]) -> Found:
     return next((one for one in names if one.is_matched), names[0])
+
+
+def _weight(listing: Listing, path: str) -> int:
+    """Return how much a look counts that was to show all that belongs to a file."""
+    is_steady = os.path.dirname(path) not in listing.unsteady  # noqa: PTH120  # many
+    return _STEADY_LOOK if is_steady else 1
 
 
 def _covers(listing: Listing, path: str) -> bool:

@@ -200,6 +200,8 @@ class Kinship:
         file.patience_ends = until
         file.is_queued = False
         self._fleet.waiting[file] = None
+        if known is not None:
+            known.copy = file
         if file.is_dirty:
             self._fleet.reconsider(file)
 
@@ -208,7 +210,7 @@ class Kinship:
         file.phase = Phase.FOLLOWED
         file.seen = begun.seen
         if not file.starts_at_end:
-            self._fleet.turns.go_on(file)
+            self._fleet.await_order(file, self._now())
         elif begun.is_packed:  # where it ends is not worth unpacking it, while it stays as it is
             file.told_end = True
             self._fleet.partings.append(file.piece(b"", State.AT_END))

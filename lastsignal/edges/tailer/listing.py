@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from lastsignal.edges.tailer.names import former_names
 from lastsignal.edges.tailer.patterns import Patterns, Root
 from lastsignal.edges.tailer.piece import Key
+
+_CLOCK_TICK = 20_000_000  # nanoseconds, at least as coarse as times of modification are
 
 
 class Found(NamedTuple):
@@ -35,6 +38,8 @@ class Listing:
     deep: set[str] = field(default_factory=set)
     """Folders of which everything below is meant."""
     faults: dict[str, OSError] = field(default_factory=dict)
+    unsteady: set[str] = field(default_factory=set)
+    """Folders in which names came or went meanwhile: one may have escaped the look."""
 
     def add(self, path: str, info: os.stat_result, is_matched: bool) -> None:
         """Add one name."""
@@ -136,7 +141,7 @@ class _Look:
             return self._below[folder]
         below = self._below[folder] = []
         try:
-            key = _key(folder)
+            began, key = time.time_ns(), _key(folder)
             if key in self._own:  # reached by a link
                 return below
             for entry in _entries(folder):
@@ -144,6 +149,8 @@ class _Look:
                     below.append(entry.path)
                 else:
                     self._add_file(entry)
+            if os.stat(folder).st_mtime_ns > began - _CLOCK_TICK:  # noqa: PTH116  # many
+                self.listing.unsteady.add(folder)
         except (FileNotFoundError, NotADirectoryError):
             self.listing.folders[folder] = (-1, -1)  # nothing is left of what was in it
         except OSError as error:

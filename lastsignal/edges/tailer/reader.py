@@ -8,7 +8,6 @@ import anyio
 import anyio.to_thread
 from anyio.abc import ObjectSendStream
 
-from lastsignal.edges.tailer.families import Families
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.holder import Holder
 from lastsignal.edges.tailer.keeper import Keeper
@@ -50,7 +49,9 @@ class Reader:
             self._fleet.turns.wake = anyio.Event()
             while self._fleet.partings:
                 await stream.send(self._fleet.partings.popleft())
-            if files := self._fleet.turns.next_ready(at_once, may_force=not self._fleet.parted):
+            if files := self._fleet.turns.next_ready(
+                at_once, may_force=not self._fleet.awaits_news
+            ):
                 await self._take_turns(files, stream)
             elif self.is_draining and self._fleet.is_settled:
                 return
@@ -176,6 +177,7 @@ class Reader:
             file.stream = None
             self._fleet.note_head(file, NOTHING)
             self._fleet.reconsider(file)
+            self._fleet.release_waiting(file)
             return
         successor = TailedFile(file.path, file.key, now, changed_at=now)
         successor.after = [(file, EVERYTHING)]
@@ -186,8 +188,6 @@ class Reader:
         self._fleet.part(file, Phase.LOST if is_replaced else Phase.CUT, now)
         if not is_replaced:  # else it may be the very copy, on an inode that was free by then
             successor.not_kin = [file]
-        Families([*self._fleet.turns.pending, *self._fleet.parted]).add(successor)
         self._fleet.place(successor, successor.key, paths, successor.path)
         self._fleet.held[successor] = None
-        self._fleet.turns.unsure[successor] = now
         self._fleet.turns.queue(successor)

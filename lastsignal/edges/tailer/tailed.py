@@ -6,6 +6,7 @@ import os
 import secrets
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import count
 from typing import NamedTuple
 
 from lastsignal.edges.tailer.marks import NOTHING, TAIL_BYTES, Mark
@@ -19,6 +20,8 @@ UNSEEN: Signature = (-1, -1)
 
 EVERYTHING = 2**63
 """An offset that no file reaches: all of it."""
+
+_number = count().__next__
 
 
 class Phase(Enum):
@@ -46,6 +49,8 @@ class TailedFile:
     """When it last said something."""
     phase: Phase = Phase.NEW
     file_id: str = field(default_factory=lambda: secrets.token_hex(8))
+    number: int = field(default_factory=_number)
+    """Files are numbered as they become known."""
 
     # Where it stands
     paths: frozenset[str] = frozenset()
@@ -59,11 +64,14 @@ class TailedFile:
     """When its signature was last seen to change."""
     missing: int = 0
     """Full looks in a row that did not find it."""
+    is_astray: bool = False
+    """Closed, and the last look did not find it: it may have grown where it stands now."""
     displaced_at: float | None = None
     """When it was seen to have left its name, while it is open."""
-    parted_at: float = 0.0
+    searched_since: float = 0.0
     searches: int = 0
-    """Looks since it parted that could have shown who goes on with it."""
+    """What the looks since then count that could have shown what goes on with it, if it has
+    parted, or what comes before it, if it is new."""
     was_never_found: bool = False
     was_cut: bool = False
     """Of one that has ended."""
@@ -90,6 +98,8 @@ class TailedFile:
     """Changed since the turn at hand began."""
     after: list[tuple[TailedFile, int]] = field(default_factory=list)
     """What comes before it, each up to which offset."""
+    is_in_order: bool = False
+    """Waits for all of that."""
 
     # What is to become of it
     starts_at_end: bool = False
@@ -100,6 +110,8 @@ class TailedFile:
     patience_ends: float | None = None
     is_copy: bool = False
     """Was seen to end with a stretch of the file it waits for."""
+    copy: TailedFile | None = None
+    """The last that has waited for it."""
     heir_of: TailedFile | None = None
     """Who goes on in its place."""
     through: TailedFile | None = None
@@ -130,12 +142,18 @@ class TailedFile:
         """Has it lost its place, so that only another file can go on with it?"""
         return self.phase in (Phase.CUT, Phase.LOST)
 
-    def is_past(self, target: int) -> bool:
+    def is_past(self, target: int, successor: TailedFile) -> bool:
         """Has everything that was there when its successor appeared been delivered?"""
         file = self
-        while file.heir_of is not None:
-            file = file.heir_of
-        if file.is_parted or (file.phase is Phase.NEW and file.is_queued):
+        while (holder := file.heir_of or file.waits_for) is not None:
+            if holder is successor:  # it waits for nothing but its successor's turn
+                return True
+            if file.patience_ends is not None:  # perhaps content of its own
+                return False
+            file = holder
+        if file.is_parted or file.is_astray or file.phase is Phase.WAITING:
+            return False
+        if file.phase is Phase.NEW and file.is_queued:
             return False
         return not file.is_queued or (file is self and file.offset >= target)
 
@@ -217,12 +235,12 @@ def read_step(file: TailedFile, limit: int, head_bytes: int) -> Step:
             return Step(Outcome.CUT if file.offset else Outcome.NOTHING)
         if file.stream.is_shorter_than(file.offset, info):
             return Step(Outcome.CUT)
-        # before the data: content that changes in between is caught by the tail, which is read
-        # at once with it
         head = file.stream.head(head_bytes)
         if not file.head.fits(head):
             return Step(Outcome.CUT)
         step = _read_behind(file, file.stream, limit)
+        if not file.stream.is_packed and file.stream.head(len(head)) != head:
+            return Step(Outcome.CUT)  # meanwhile: the data may be of both contents
     except CorruptError as error:
         return Step(Outcome.CORRUPT, detail=str(error))
     mark = Mark.of(head) if len(head) > file.head.length else file.head

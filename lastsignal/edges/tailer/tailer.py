@@ -133,7 +133,7 @@ class Tailer:
 
     def _seconds_to_wait(self) -> float:
         due = self._next_look
-        if self._fleet.held or self._fleet.waiting:
+        if self._fleet.held or self._fleet.waiting or self._fleet.turns.unsure:
             due = min(due, self._next_check)
         if self._fleet.suspects or self._fleet.needs_look:
             due = min(due, self._no_look_before)
@@ -151,6 +151,7 @@ class Tailer:
         if now >= self._next_check:
             self._next_check = now + _CHECK_INTERVAL
             await self._holder.check()
+            self._keeper.put_overdue_in_order()
             for file in list(self._fleet.waiting):
                 if file.patience_ends is not None and now >= file.patience_ends:
                     self._fleet.reconsider(file)

@@ -18,8 +18,8 @@ class Turns:
         """Set when there may be something to do."""
         self.current: dict[TailedFile, None] = {}
         """The files whose turn it is: only that may close them."""
-        self.unsure: dict[TailedFile, float] = {}
-        """Files that wait for a look begun after this time: it may show what comes before them."""
+        self.unsure: dict[TailedFile, None] = {}
+        """New files that wait for a look which shows what comes before them."""
         self._ready: OrderedDict[TailedFile, None] = OrderedDict()
 
     @property
@@ -27,11 +27,12 @@ class Turns:
         """The files that have a turn or wait for one."""
         yield from self.current
         yield from self._ready
+        yield from self.unsure
 
     @property
     def is_empty(self) -> bool:
         """Is nobody waiting?"""
-        return not self._ready
+        return not (self._ready or self.unsure)
 
     def queue(self, file: TailedFile) -> None:
         """Give a file a turn, once."""
@@ -56,6 +57,16 @@ class Turns:
         self._ready[file] = None
         self._ready.move_to_end(file, last=False)
 
+    def hold(self, file: TailedFile) -> None:
+        """Give a file that has had its turn no other one before it is sure what precedes it."""
+        self.unsure[file] = None
+
+    def release(self, file: TailedFile) -> None:
+        """Give a file that was held its turn."""
+        del self.unsure[file]
+        self.go_on(file)
+        self.wake.set()
+
     def next_ready(self, most: int, *, may_force: bool) -> list[TailedFile]:
         """Return files whose turn it is; those whose forerunners are behind let others pass.
 
@@ -75,16 +86,20 @@ class Turns:
                 ready.append(file)
                 if len(ready) == most:
                     break
-        if not ready and self._ready and may_force and not self.unsure:
+        if not ready and self._ready and may_force:
             file, _ = self._ready.popitem(last=False)
-            file.after = []
+            file.after, file.is_in_order = [], False
             ready.append(file)
         return ready
 
     def _is_blocked(self, file: TailedFile) -> bool:
         if file.phase is not Phase.FOLLOWED:
             return False
-        if file in self.unsure:
-            return True
-        file.after = [(one, target) for one, target in file.after if not one.is_past(target)]
-        return bool(file.after)
+        while file.after:
+            one, target = file.after[-1]
+            if not one.is_past(target, file):
+                return True
+            # it may have gone another way than to be read: what it waited for remains
+            file.after[-1:] = [edge for edge in one.after if edge[0] is not file]
+        file.is_in_order = False
+        return False
