@@ -17,8 +17,8 @@ where the original was read to. Rotated files that no pattern names (`app.log.1`
 read too, unless they were there at the very first start.
 
 Files of one original name come the older before the younger: a new file is begun only when a look
-that started after its first bytes were seen has shown what is older, and that has been read to where
-it stood then. A folder that takes more than two seconds to look at makes nobody wait for longer.
+that started after its first bytes were seen has shown what is older, and that has been read to
+where it stood then. A folder that takes more than two seconds to look at makes nobody wait longer.
 
 What may be lost:
 

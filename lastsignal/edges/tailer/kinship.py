@@ -127,30 +127,36 @@ class Kinship:
         return not self.is_patient or waited >= self._config.copy_patience
 
     async def _is_decided(self, file: TailedFile, begun: Beginning, known: TailedFile) -> bool:
-        kind = relation(file, begun.is_packed, known, self._config.fingerprint_bytes)
+        kind = self._relation(file, begun, known)
         if kind is Relation.STRANGER:
             return False
         assert file.stream is not None
         likeness = await anyio.to_thread.run_sync(compare, file.stream, known)
-        if likeness is Likeness.NOT_YET:
-            self._fleet.turns.requeue(file)
+        if likeness is Likeness.NOT_YET or self._relation(file, begun, known) is not kind:
+            self._fleet.turns.requeue(file)  # one of them may have left its place meanwhile
             return True
         if likeness is Likeness.DIFFERENT or (
             known.phase is Phase.ENDED and kind is not Relation.SPENT
         ):
             return False
         if kind is Relation.COPY:
-            return await self._is_copy_to_wait(file, known)
+            return await self._is_copy_to_wait(file, begun, known)
         if likeness is Likeness.SHORTER:
             return self._is_shorter_kin(file, begun, known)
         if kind is Relation.ORIGINAL:
             return self._is_done_with_original(file, begun, known)
         return self._is_same_kin(file, known, kind)
 
-    async def _is_copy_to_wait(self, file: TailedFile, known: TailedFile) -> bool:
-        if self._is_out_of_patience(file) or known.is_parted:
+    def _relation(self, file: TailedFile, begun: Beginning, known: TailedFile) -> Relation:
+        return relation(file, begun.is_packed, known, self._config.fingerprint_bytes)
+
+    async def _is_copy_to_wait(self, file: TailedFile, begun: Beginning, known: TailedFile) -> bool:
+        if self._is_out_of_patience(file):
             return False
         likeness = await anyio.to_thread.run_sync(compare_ends, file, known)
+        if self._relation(file, begun, known) is not Relation.COPY:
+            self._fleet.turns.requeue(file)
+            return True
         if likeness is Likeness.DIFFERENT:
             return False
         file.is_copy = likeness is Likeness.SAME

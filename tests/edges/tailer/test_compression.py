@@ -7,10 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio.from_thread
 import pytest
 import zstandard
 
-from lastsignal.edges.tailer import State, TroubleKind
+from lastsignal.edges.tailer import State, TroubleKind, kinship
+from lastsignal.edges.tailer.kinship import Likeness, compare
+from lastsignal.edges.tailer.streams import Stream
+from lastsignal.edges.tailer.tailed import Phase, TailedFile
 
 Pack = Callable[[bytes], bytes]
 
@@ -152,3 +156,25 @@ async def test_a_compressed_file_of_a_like_beginning_is_its_own(
         await sink.until_file("app.log.7.gz", header + numbered(0, 200, "other"))
         await sink.drain()
     assert State.GONE not in sink.states.values()
+
+
+async def test_a_file_that_is_let_go_while_its_copy_is_compared_with_it_goes_on_in_that(
+    tmp_path: Path, tailing: Any, numbered: Any, append: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "app.log"
+    append(path, numbered(0, 1000))
+    async with tailing(tmp_path) as sink:
+        fleet = sink.tailer._fleet
+
+        def let_go_and_compare(stream: Stream, known: TailedFile) -> Likeness:
+            if known.displaced_at is not None:
+                anyio.from_thread.run_sync(fleet.part, known, Phase.LOST, known.displaced_at)
+            return compare(stream, known)
+
+        monkeypatch.setattr(kinship, "compare", let_go_and_compare)
+        await sink.until_at_end("app.log")
+        (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+        await sink.until_file("app.log.1.gz", numbered(0, 1000))
+        await sink.drain()
+    assert sink.text == numbered(0, 1000)
