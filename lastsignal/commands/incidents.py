@@ -13,19 +13,13 @@ import msgspec
 from rich.table import Table
 
 from lastsignal.commands.config import config_option
+from lastsignal.commands.state import state_option, state_reader
 from lastsignal.core.durations import parse_duration, show_duration
 from lastsignal.core.incidents import Incident, Silence
-from lastsignal.edges.config import Override, load_config
 from lastsignal.edges.report.visible import escaped, visible
 from lastsignal.edges.store import Acknowledge, EndSilence, StartSilence, StateReader
 from lastsignal.edges.terminal import console_for
 from lastsignal.errors import UsageError
-
-state_option = click.option(
-    "--state-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The daemon's state directory; default: that of the configuration.",
-)
 
 
 @click.group()
@@ -43,7 +37,9 @@ def list_incidents(
 ) -> int:
     """List the open incidents, the newest first."""
     found = [
-        one for one in _reader(path, state_dir).incidents() if with_resolved or one.state == "open"
+        one
+        for one in state_reader(path, state_dir).incidents()
+        if with_resolved or one.state == "open"
     ]
     found.sort(key=lambda one: -one.opened_at)
     if as_json:
@@ -69,7 +65,7 @@ def list_incidents(
 @state_option
 def show(incident_id: str, path: Path | None, state_dir: Path | None) -> int:
     """Show one incident: its cause, the lines that it rests on, and what to do."""
-    one = _find(_reader(path, state_dir), incident_id)
+    one = _find(state_reader(path, state_dir), incident_id)
     lines = [
         f"{one.id}  {one.severity}, {_state(one)}",
         visible(one.summary),
@@ -99,7 +95,7 @@ def show(incident_id: str, path: Path | None, state_dir: Path | None) -> int:
 @state_option
 def ack(incident_id: str, path: Path | None, state_dir: Path | None) -> int:
     """Acknowledge an incident: nobody is told of it again until it ends or opens anew."""
-    reader = _reader(path, state_dir)
+    reader = state_reader(path, state_dir)
     one = _find(reader, incident_id)
     reader.submit(Acknowledge(one.id))
     click.echo(f"{one.id} will be taken as known by the daemon within about a second of running")
@@ -133,9 +129,13 @@ def silence(
     except ValueError as error:
         raise UsageError(f"--for: {error}") from error
     one = Silence(id=uuid4().hex[:8], matchers=wanted, until=until, comment=comment)
-    _reader(path, state_dir).submit(StartSilence(one))
+    reader = state_reader(path, state_dir)
+    standing = [incident for incident in reader.incidents() if incident.state == "open"]
+    reader.submit(StartSilence(one))
+    matched = sum(map(one.matches, standing))
     click.echo(
-        f"silence {one.id} until {_moment(until)}; end it with `incidents unsilence {one.id}`"
+        f"silence {one.id} until {_moment(until)}, matches {matched} of {len(standing)} open"
+        f" incidents; end it with `incidents unsilence {one.id}`"
     )
     return 0
 
@@ -146,7 +146,7 @@ def silence(
 @state_option
 def unsilence(silence_id: str, path: Path | None, state_dir: Path | None) -> int:
     """End a silence."""
-    _reader(path, state_dir).submit(EndSilence(silence_id))
+    state_reader(path, state_dir).submit(EndSilence(silence_id))
     click.echo(f"silence {silence_id} will end")
     return 0
 
@@ -156,18 +156,13 @@ def unsilence(silence_id: str, path: Path | None, state_dir: Path | None) -> int
 @state_option
 def silences(path: Path | None, state_dir: Path | None) -> int:
     """List the silences that hold."""
-    held = [one for one in _reader(path, state_dir).silences() if one.until > time.time()]
+    held = [one for one in state_reader(path, state_dir).silences() if one.until > time.time()]
     for one in held:
         matchers = " ".join(f"{name}={value}" for name, value in one.matchers.items())
         click.echo(f"{one.id}  until {_moment(one.until)}  {matchers}  {one.comment}".rstrip())
     if not held:
         click.echo("no silences")
     return 0
-
-
-def _reader(path: Path | None, state_dir: Path | None) -> StateReader:
-    given = [Override(("state_dir",), str(state_dir), "--state-dir")] if state_dir else []
-    return StateReader(load_config(path, overrides=given).config.state_dir)
 
 
 def _find(reader: StateReader, incident_id: str) -> Incident:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from watch.harness import incidents
-from watch.kit import Receiver, failure, record, wait_for, watching, webhook, write
+from watch.kit import LASTSIGNAL, Receiver, failure, record, wait_for, watching, webhook, write
 
 STORM = int(os.environ.get("LASTSIGNAL_STORM", "10000"))
 QUICK = "[incidents]\nstorm_limit = 1000\n"
@@ -78,11 +80,23 @@ def test_refusals_are_tried_again_as_configured(tmp_path: Path, receiver: Receiv
         wait_for(lambda: receiver.at("/busy") and receiver.at("/broken"), "both at last")
         dead = 'notification_dead_letters{target="dead"}'
         wait_for(lambda: daemon.metric(dead) == 1, "the dead letter")
+        listed = lastsignal("notify", "list", "--state-dir", str(daemon.state))
+        assert re.search(r"dead +given up .* 3 +opened: `search` failed", listed)
+        assert "500" in listed
     first, second = (one for one in receiver.messages if one.path == "/busy")
     assert second.at - first.at >= 1.95
     assert first.key == second.key != ""
     assert [m.answered for m in receiver.messages if m.path == "/broken"] == [500, 500, 200]
     assert len(receiver.at("/dead", 500)) == 3
+
+
+def lastsignal(*arguments: str) -> str:
+    """Return what a command prints."""
+    environment = {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run(
+        [*LASTSIGNAL, *arguments], capture_output=True, text=True, check=True, env=environment
+    )
+    return done.stdout
 
 
 def test_a_target_that_hangs_delays_nobody(tmp_path: Path, receiver: Receiver) -> None:

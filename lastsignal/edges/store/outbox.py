@@ -82,9 +82,15 @@ class Outbox:
         )
 
     def dead(self, row_id: int, error: str) -> None:
-        """Give a notice up; it stays visible as a dead letter."""
+        """Give a notice up after one more attempt; it stays visible as a dead letter."""
+        self._bury(row_id, error, attempts=1)
+
+    def _bury(self, row_id: int, error: str, *, attempts: int) -> None:
         self._change(
-            ("UPDATE outbox SET state = 'dead', error = ? WHERE id = ?", (error, row_id)),
+            (
+                "UPDATE outbox SET state = 'dead', error = ?, attempts = attempts + ? WHERE id = ?",
+                (error, attempts, row_id),
+            ),
             (_FORGET_OLD_LETTERS, (MAX_DEAD_LETTERS,)),
             _DROP_NOTICES,
         )
@@ -95,7 +101,7 @@ class Outbox:
         query = f"SELECT id FROM outbox WHERE state = 'pending' AND target NOT IN ({names})"
         rows = [row_id for (row_id,) in self._database.query(query, tuple(targets))]
         for row_id in rows:
-            self.dead(row_id, "there is no such target any more")
+            self._bury(row_id, "there is no such target any more", attempts=0)
         return len(rows)
 
     def fold(self, row_ids: Sequence[int], payload: bytes) -> None:

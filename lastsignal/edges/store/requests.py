@@ -7,12 +7,13 @@ it carries out within about a second, or at its next start.
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from lastsignal.core.incidents import Incident, Silence
+from lastsignal.core.incidents import Incident, Notice, Silence
 from lastsignal.edges.store.database import BUSY_TIMEOUT, FILE_NAME, StoreError
 
 
@@ -32,6 +33,18 @@ class EndSilence(msgspec.Struct, frozen=True, tag="end_silence"):
     """End a silence."""
 
     silence_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A notice on its way to a target, or given up."""
+
+    target: str
+    is_dead: bool
+    attempts: int
+    error: str
+    created_at: float
+    notice: Notice
 
 
 AnyRequest = Acknowledge | StartSilence | EndSilence
@@ -67,9 +80,17 @@ class StateReader:
         bodies = self._run("SELECT body FROM silences ORDER BY id")
         return [msgspec.msgpack.decode(body, type=Silence) for (body,) in bodies]
 
-    def dead_letters(self) -> list[tuple[str, str]]:
-        """Return target and error of what no retry could deliver."""
-        return self._run("SELECT target, coalesce(error, '') FROM outbox WHERE state = 'dead'")
+    def messages(self) -> list[StoredMessage]:
+        """Return what is yet to be sent and what no retry could deliver, the oldest first."""
+        rows = self._run(
+            "SELECT o.target, o.state = 'dead', o.attempts, coalesce(o.error, ''), n.created_at,"
+            " n.body FROM outbox o JOIN notices n ON n.id = o.notice ORDER BY n.created_at, o.id"
+        )
+        found: list[StoredMessage] = []
+        for target, is_dead, attempts, error, created_at, body in rows:
+            notice = msgspec.msgpack.decode(body, type=Notice)
+            found.append(StoredMessage(target, bool(is_dead), attempts, error, created_at, notice))
+        return found
 
     def submit(self, request: Request) -> None:
         """Leave a request for the daemon."""
