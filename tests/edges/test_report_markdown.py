@@ -115,6 +115,29 @@ def test_many_failed_runs_still_fit_into_a_comment(samples: ModuleType) -> None:
     assert "300 traces: 300 failed" in found
 
 
+def test_what_many_runs_died_of_is_summed_up_first(samples: ModuleType) -> None:
+    crash = samples.finding(title="It *crashed*")
+    found = markdown(
+        samples.report(*[samples.trace() for _ in range(5)], samples.trace(cause=crash))
+    )
+    few = markdown(samples.report(*[samples.trace() for _ in range(5)]))
+
+    assert "\n\n- 5 runs: Provider quota exhausted\n- 1 run: It \\*crashed\\*\n\n### " in found
+    assert "- 5 runs: " not in few
+
+
+def test_findings_that_are_alike_are_told_once_and_the_worst_first(samples: ModuleType) -> None:
+    storms = [samples.retry_storm(group={"operation": f"tool_{n % 2}"}) for n in range(9)]
+    late = samples.retry_storm(rule="late", title="Disk full", severity="critical")
+    found = markdown(samples.report(samples.trace(symptoms=[], other=[*storms, late])))
+
+    assert "11 findings: 2 critical, 9 warning" in found
+    assert found.index("**Disk full** (critical)") < found.index("**Retry storm** (warning)")
+    assert found.count("**Retry storm**") == 1
+    assert "; 8 more like it: `tool\\_1`" not in found
+    assert "; 8 more like it: `tool_1` (4), `tool_0` (4)\n" in found
+
+
 def test_one_run_is_told_however_much_it_has_to_say(samples: ModuleType) -> None:
     bad = samples.hostile().traces[0]
     full = samples.trace(

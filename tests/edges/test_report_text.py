@@ -223,7 +223,7 @@ def test_evidence_without_an_excerpt_is_only_a_place(samples: ModuleType) -> Non
 
 def test_long_lists_are_shortened_with_a_count(samples: ModuleType) -> None:
     marks = [samples.evidence(n, n) for n in range(1, 21)]
-    storms = [samples.retry_storm() for _ in range(20)]
+    storms = [samples.retry_storm(rule=f"rule_{n}") for n in range(20)]
     trace = samples.trace(
         cause=samples.finding(evidence=marks, count=500),
         symptoms=storms,
@@ -238,7 +238,53 @@ def test_long_lists_are_shortened_with_a_count(samples: ModuleType) -> None:
     assert "… and 15 more" in found  # others
     assert "… and 22 more" in found  # the timeline
     assert "rule_5 and 14 more: " in found
-    assert len(found.splitlines()) < 60
+    assert len(found.splitlines()) <= 60
+
+
+def test_findings_that_are_alike_are_told_once_with_what_they_are_of(
+    samples: ModuleType,
+) -> None:
+    names = ["fetch", "sql_query", "sql_query", "read_file", "grep", "sql_query", "ls", "ls"]
+    storms = [samples.retry_storm(group={"operation": name}) for name in names]
+    found = " ".join(text(samples.report(samples.trace(symptoms=[], other=storms))).split())
+
+    assert found.count("Retry storm") == 1
+    assert "; 7 more like it: `sql_query` (3), `ls` (2), `read_file` and 1 more" in found
+
+
+def test_findings_alike_of_one_operation_are_only_counted(samples: ModuleType) -> None:
+    storms = [samples.retry_storm(group={"operation": "fetch"}) for _ in range(3)]
+    found = " ".join(text(samples.report(samples.trace(symptoms=storms))).split())
+
+    assert "; 2 more like it Timeline" in found
+
+
+def test_the_most_serious_findings_are_shown_first_and_never_hidden_by_others(
+    samples: ModuleType,
+) -> None:
+    noise = [samples.retry_storm(rule=f"rule_{n}", severity="info") for n in range(9)]
+    healed = samples.retry_storm(rule="h", title="Healed", severity="warning", healed=True)
+    late = samples.retry_storm(rule="late", title="Disk full", severity="critical")
+    others = text(samples.report(samples.trace(other=[*noise, healed, late])))
+    symptoms = text(samples.report(samples.trace(symptoms=[*noise, healed, late])))
+
+    assert "  Also       critical  Disk full" in others
+    assert others.index("Disk full") < others.index("Healed") < others.index("info  Retry storm")
+    assert "… and 6 more" in others
+    assert symptoms.index("Retry storm") < symptoms.index("Healed") < symptoms.index("Disk full")
+    assert "… and 5 more" in symptoms
+
+
+def test_many_findings_are_counted_before_any_is_told(samples: ModuleType) -> None:
+    few = [samples.retry_storm(rule=f"rule_{n}") for n in range(7)]
+    more = [*few, samples.retry_storm(rule="more")]
+
+    assert (
+        "11 findings: 2 critical, 9 warning" in lines(samples.report(samples.trace(other=more)))[2]
+    )
+    assert not any(
+        "10 findings" in line for line in lines(samples.report(samples.trace(other=few)))
+    )
 
 
 def test_a_healthy_run_takes_one_line(samples: ModuleType) -> None:
@@ -276,10 +322,44 @@ def test_many_failed_runs_are_no_wall_of_text(samples: ModuleType) -> None:
     runs = [samples.trace(trace_id=f"run-{n}") for n in range(100)]
     found = text(samples.report(*runs))
 
+    assert found.splitlines()[:2] == [
+        "100 traces: 100 failed · findings: 200 critical, 100 warning",
+        "  100  Provider quota exhausted",
+    ]
     assert found.count("Remedy") == 20
     assert found.count("✗ FAILED") == 50
     assert "… and 50 more; the json and ndjson formats hold all" in found
     assert "100 traces: 100 failed" in found
+
+
+def test_the_runs_in_the_worst_trouble_come_first(samples: ModuleType) -> None:
+    def named(name: str, outcome: str, *found: object) -> object:
+        return samples.trace(
+            trace_id=name, outcome=outcome, cause=None, symptoms=[], other=list(found)
+        )
+
+    warning = samples.retry_storm()
+    runs = [
+        named("stopped", "unfinished", warning),
+        named("unexplained", "failed"),
+        named("noted", "aborted", samples.retry_storm(severity="info")),
+        named("worst", "unfinished", samples.finding()),
+        named("warned", "failed", warning),
+    ]
+    names = [one.split()[1] for one in lines(samples.report(*runs)) if one.startswith("  trace ")]
+
+    assert names == ["worst", "unexplained", "warned", "stopped", "noted"]
+
+
+def test_what_many_runs_died_of_is_summed_up_first(samples: ModuleType) -> None:
+    titles = [f"Trouble {n}" for n in range(10) for _ in range(10 - n)]
+    causes = [samples.finding(title=title) for title in titles]
+    found = lines(samples.report(*(samples.trace(cause=one) for one in causes)))
+    few = lines(samples.report(*(samples.trace() for _ in range(5))))
+
+    assert found[1:4] == ["  10  Trouble 0", "   9  Trouble 1", "   8  Trouble 2"]
+    assert found[8:10] == ["   3  Trouble 7", "  … and 3 more"]
+    assert few[0].startswith("✗ FAILED")
 
 
 def test_nothing_given_and_nothing_found_read_well(samples: ModuleType) -> None:

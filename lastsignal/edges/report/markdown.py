@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.report import Report
-from lastsignal.edges.report import phrases, tallies
+from lastsignal.edges.report import importance, phrases, tallies
+from lastsignal.edges.report.importance import Fold
 from lastsignal.edges.report.options import Options
 from lastsignal.edges.report.visible import shorten, visible
 
@@ -17,6 +18,9 @@ MAX_EVIDENCE = 5
 MAX_FINDINGS = 5
 MAX_MOMENTS = 10
 MAX_LINES = 10
+MAX_CAUSES = 8
+MANY_TRACES = 5
+MANY_FINDINGS = 10
 
 _LONG, _SHORT = 1000, 160  # characters of prose, and of an excerpt or a moment
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
@@ -27,10 +31,10 @@ _INVISIBLE = "\u200b"  # no escape stops a mention, which hosts look for after r
 
 def render(report: Report, options: Options) -> str:
     """Return the report as GitHub-flavoured Markdown."""
-    troubled = [trace for trace in report.traces if phrases.is_troubled(trace)]
+    troubled = importance.by_importance(filter(phrases.is_troubled, report.traces))
     healthy = [trace for trace in report.traces if not phrases.is_troubled(trace)]
     closing = "\n".join([*_healthy(healthy), *_inputs(report)])
-    text = f"## {_verdict(report)}\n"
+    text = f"## {_verdict(report)}\n{_overview(troubled)}"
     for number, trace in enumerate(troubled):
         block = "\n".join(_block(trace))
         if len(text) + len(block) + len(closing) > MAX_CHARACTERS:
@@ -75,6 +79,16 @@ def _verdict(report: Report) -> str:
     return f"{count}: {tallies.outcomes(report.traces)} · findings: {found}"
 
 
+def _overview(troubled: Sequence[Diagnosis]) -> str:
+    """Return what most runs died of, where there are too many to read each."""
+    if len(troubled) <= MANY_TRACES:
+        return ""
+    shown, hidden = importance.causes(troubled, MAX_CAUSES)
+    rows = [f"- {phrases.count(number, 'run')}: {escape(title)}" for title, number in shown]
+    rows += [f"- … {phrases.more(hidden)}"] if hidden else []
+    return "\n" + "\n".join(rows) + "\n"
+
+
 def _block(trace: Diagnosis) -> list[str]:
     after = f" after {phrases.took(trace)}" if phrases.took(trace) else ""
     word = f"{phrases.SYMBOLS[trace.outcome]} {trace.outcome.capitalize()}"
@@ -82,11 +96,12 @@ def _block(trace: Diagnosis) -> list[str]:
     lines = [f"### {word}{after}: {escape(phrases.cause_title(trace))}", "", _identity(trace), ""]
     if trace.cause is not None:
         lines += _cause(trace.cause)
-    lines += _listed("Led to", trace.symptoms, home)
+    lines += _listed("Led to", importance.folded(trace.symptoms), home)
     lines += _cost(trace)
     if trace.cause is not None:
         lines += _remedy(trace.cause)
-    lines += _listed("Also", trace.other, home)
+    ranked = sorted(importance.folded(trace.other), key=lambda fold: fold.rank)
+    lines += _listed("Also", ranked, home)
     lines += _unchecked([trace])
     return lines + _timeline(trace, home)
 
@@ -94,6 +109,9 @@ def _block(trace: Diagnosis) -> list[str]:
 def _identity(trace: Diagnosis) -> str:
     started = phrases.show_time(trace.started_at)
     details = [escape(one) for one in phrases.who(trace)] + ([started] if started else [])
+    found = trace.findings()
+    if len(found) > MANY_FINDINGS:
+        details.append(f"{len(found):,} findings: {tallies.severities(found)}")
     return " · ".join([f"Trace {code(phrases.identifier(trace.trace_id))}", *details])
 
 
@@ -126,21 +144,24 @@ def _evidence(one: Evidence) -> str:
     return f"- {place} {code(phrases.excerpt(one, _SHORT))}".rstrip()
 
 
-def _listed(label: str, findings: Sequence[Finding], home: str | None) -> list[str]:
-    if not findings:
+def _listed(label: str, folds: Sequence[Fold], home: str | None) -> list[str]:
+    if not folds:
         return []
+    shown, hidden = importance.most_serious(folds, MAX_FINDINGS)
     lines = [f"**{label}**", ""]
-    for finding in findings[:MAX_FINDINGS]:
-        summary = phrases.summary_of(finding)
+    for fold in shown:
+        finding = fold.first
+        summary, more = phrases.summary_of(finding), importance.others(fold)
         said = f": {prose(summary)}" if summary else ""
         healed = ", healed" if finding.healed else ""
         places = escape(phrases.places(finding.evidence, home, most=3))
         lines.append(
             f"- **{escape(phrases.title(finding.title))}** ({finding.severity}{healed}){said}"
             + (f" ({places})" if places else "")
+            + (f"; {prose(more)}" if more else "")
         )
-    if len(findings) > MAX_FINDINGS:
-        lines.append(f"- … {phrases.more(len(findings) - MAX_FINDINGS)}")
+    if hidden:
+        lines.append(f"- … {phrases.more(hidden)}")
     return [*lines, ""]
 
 

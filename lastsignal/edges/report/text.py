@@ -1,4 +1,6 @@
-"""Text for a terminal: runs in trouble in full, the others in a line each, then what was read."""
+"""Text for a terminal: runs in trouble in full, the worst first; the others in a line each; then
+what was read.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from rich.text import Text
 
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.report import Report
-from lastsignal.edges.report import phrases, tallies
+from lastsignal.edges.report import importance, phrases, tallies
 from lastsignal.edges.report.options import Options
 from lastsignal.edges.report.page import Page
 from lastsignal.edges.report.text_trace import write_block, write_headline, write_line
@@ -18,18 +20,34 @@ MAX_BLOCKS = 20
 MAX_HEADLINES = 30
 MAX_LINES = 10
 MAX_UNREAD = 10
+MAX_CAUSES = 8
+MANY_TRACES = 5
+"""More traces in trouble than these are summed up before any is told."""
 
 
 def render(report: Report, options: Options) -> str:
     """Return the report as a person at a terminal reads it."""
     page = Page(options)
-    troubled = [trace for trace in report.traces if phrases.is_troubled(trace)]
+    troubled = importance.by_importance(filter(phrases.is_troubled, report.traces))
     healthy = [trace for trace in report.traces if not phrases.is_troubled(trace)]
+    if len(troubled) > MANY_TRACES:
+        _write_overview(page, report, troubled)
     _write_troubled(page, troubled)
     _write_healthy(page, healthy)
     _write_unread(page, report)
     _write_summary(page, report)
     return page.text()
+
+
+def _write_overview(page: Page, report: Report, troubled: Sequence[Diagnosis]) -> None:
+    page.join(_verdict(report))
+    shown, hidden = importance.causes(troubled, MAX_CAUSES)
+    widest = len(f"{shown[0][1]:,}")
+    for title, number in shown:
+        page.flow(Text(f"{number:{widest},}  {title}"), 2)
+    if hidden:
+        page.line(Text(f"  … {phrases.more(hidden)}", "dim"))
+    page.rule()
 
 
 def _write_troubled(page: Page, traces: Sequence[Diagnosis]) -> None:
@@ -82,15 +100,18 @@ def _write_unread(page: Page, report: Report) -> None:
 
 def _write_summary(page: Page, report: Report) -> None:
     page.rule()
-    verdict = [Text("No traces found" if report.inputs else "Nothing was read", "bold")]
-    if report.traces:
-        count = phrases.count(len(report.traces), "trace")
-        found = tallies.severities(report.findings())
-        verdict = [
-            Text(f"{count}: {tallies.outcomes(report.traces)}", "bold"),
-            Text(f"findings: {found}" if found else "no findings"),
-        ]
-    page.join(verdict)
+    page.join(_verdict(report))
     page.join([Text(part, "dim") for part in tallies.reading(report)])
     if report.evicted_traces:
         page.flow(Text(f"! {tallies.evicted(report)}", "yellow"), 0)
+
+
+def _verdict(report: Report) -> list[Text]:
+    if not report.traces:
+        return [Text("No traces found" if report.inputs else "Nothing was read", "bold")]
+    count = phrases.count(len(report.traces), "trace")
+    found = tallies.severities(report.findings())
+    return [
+        Text(f"{count}: {tallies.outcomes(report.traces)}", "bold"),
+        Text(f"findings: {found}" if found else "no findings"),
+    ]

@@ -10,7 +10,8 @@ from rich.text import Text
 from lastsignal.core.diagnosis import Diagnosis, Moment, Outcome
 from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.rules import Severity
-from lastsignal.edges.report import phrases, tallies
+from lastsignal.edges.report import importance, phrases, tallies
+from lastsignal.edges.report.importance import Fold
 from lastsignal.edges.report.page import Page, row
 from lastsignal.edges.report.visible import shorten
 
@@ -18,6 +19,8 @@ MAX_EVIDENCE = 5
 MAX_SYMPTOMS = 6
 MAX_MOMENTS = 8
 MAX_OTHER = 5
+MANY_FINDINGS = 10
+"""More of a trace than these are counted in its second line, before any is told."""
 
 OUTCOME_STYLES: dict[Outcome, str] = {
     "failed": "bold red",
@@ -36,15 +39,13 @@ def write_block(page: Page, trace: Diagnosis) -> None:
         page.section("Cause", _cause(trace.cause))
         page.section("Evidence", _evidence(page, trace.cause))
     home = phrases.home_of(trace)
-    symptoms = [_symptom(finding, home) for finding in trace.symptoms]
-    page.section("Led to", symptoms, most=MAX_SYMPTOMS, hang=2)
+    page.section("Led to", _symptoms(trace, home), hang=2)
     page.section("Timeline", _timeline(page, trace, home))
     page.section("Cost", _cost(trace))
     if trace.cause is not None:
         steps = [Text(step) for step in phrases.steps(trace.cause.remedy)]
         page.section("Remedy", steps, hang=3 if len(steps) > 1 else 0, style="bold green")
-    others = [_other(finding, home) for finding in trace.other]
-    page.section("Also", others, most=MAX_OTHER, hang=2)
+    page.section("Also", _others(trace, home), hang=2)
     unchecked = tallies.unchecked([trace])
     page.section("Unchecked", [Text(unchecked, "dim")] if unchecked else [])
 
@@ -84,6 +85,9 @@ def _identity(trace: Diagnosis) -> list[Text]:
     started = phrases.show_time(trace.started_at)
     details = [*phrases.who(trace), *([started] if started else [])]
     name = Text.assemble(("trace ", "dim"), phrases.identifier(trace.trace_id))
+    found = trace.findings()
+    if len(found) > MANY_FINDINGS:
+        details.append(f"{len(found):,} findings: {tallies.severities(found)}")
     return [name, *(Text(one, "dim") for one in details)]
 
 
@@ -122,23 +126,43 @@ def _places(page: Page, source: str, evidence: list[Evidence], is_new: bool) -> 
     return rows
 
 
-def _symptom(finding: Finding, home: str | None) -> Text:
-    return Text.assemble((phrases.title(finding.title), "bold"), _details(finding, home))
+def _symptoms(trace: Diagnosis, home: str | None) -> list[Text]:
+    folds, hidden = importance.most_serious(importance.folded(trace.symptoms), MAX_SYMPTOMS)
+    rows = [
+        Text.assemble((phrases.title(fold.first.title), "bold"), _details(fold, home))
+        for fold in folds
+    ]
+    return rows + _hidden(hidden)
 
 
-def _other(finding: Finding, home: str | None) -> Text:
+def _others(trace: Diagnosis, home: str | None) -> list[Text]:
+    ranked = sorted(importance.folded(trace.other), key=lambda fold: fold.rank)
+    folds, hidden = importance.most_serious(ranked, MAX_OTHER)
+    return [_other(fold, home) for fold in folds] + _hidden(hidden)
+
+
+def _other(fold: Fold, home: str | None) -> Text:
+    finding = fold.first
     healed = ", healed" if finding.healed else ""
     return Text.assemble(
         (f"{finding.severity}{healed}  ", SEVERITY_STYLES[finding.severity]),
         phrases.title(finding.title),
-        _details(finding, home),
+        _details(fold, home),
     )
 
 
-def _details(finding: Finding, home: str | None) -> Text:
+def _hidden(findings: int) -> list[Text]:
+    return [Text(f"… {phrases.more(findings)}", "dim")] if findings else []
+
+
+def _details(fold: Fold, home: str | None) -> Text:
+    finding = fold.first
     summary, places = phrases.summary_of(finding), phrases.places(finding.evidence, home)
+    more = importance.others(fold)
     return Text.assemble(
-        f": {summary}" if summary else "", (f" ({places})" if places else "", "dim")
+        f": {summary}" if summary else "",
+        (f" ({places})" if places else "", "dim"),
+        f"; {more}" if more else "",
     )
 
 
