@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,6 +63,7 @@ class Writer:
     """Writes lines to a file in torn pieces, and rotates it now and then.
 
     Rotation renames it, compresses what was renamed before (`gzip`), or copies and truncates it.
+    The writer is who rotates: what another would write between the copy and the cut, nobody has.
     """
 
     def __init__(
@@ -167,14 +168,34 @@ def found_by_diagnose(folder: Path) -> list[Found]:
     )
 
 
+class Treatment(NamedTuple):
+    """How a daemon is treated."""
+
+    lines: int
+    kills: int
+    seed: int
+    how: str = "rename"
+    rotations: int = 6
+
+    @property
+    def rotate_every(self) -> int:
+        """Return how many lines a file gets."""
+        return self.lines // (self.rotations + 1) + 1
+
+
 def treat_badly(
-    folder: Path, state: Path, lines: int, kills: int, seed: int, how: str = "rename"
+    folder: Path,
+    state: Path,
+    treatment: Treatment,
+    on_kill: Callable[[int], None] = lambda number: None,
 ) -> int:
     """Write while the daemon runs and is killed again and again; return how often it was."""
+    lines, kills, seed, how, _ = treatment
     chance = random.Random(seed)
-    writer = Writer(folder, list(trace_lines(lines, seed)), seed, lines // 7 + 1, how)
+    writer = Writer(folder, list(trace_lines(lines, seed)), seed, treatment.rotate_every, how)
     share = max(1, lines // (kills + 1))
-    for _ in range(kills):
+    for number in range(kills):
+        on_kill(number)
         process = start_watch(folder, state)
         aim = writer.written + share
         if chance.random() < 0.9:  # else it is killed while it starts
