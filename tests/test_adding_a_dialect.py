@@ -66,11 +66,14 @@ def test_the_example_keeps_the_contract(ferry: ModuleType) -> None:
     assert events[0].timestamp == 1_780_000_000.0
 
 
-def test_the_example_s_own_test_passes(ferry: ModuleType) -> None:
-    names: dict[str, Any] = {}
+def test_the_example_s_own_test_passes(ferry: ModuleType, tmp_path: Path) -> None:
+    folder = tmp_path / "fixtures" / "ferry_log"
+    folder.mkdir(parents=True)
+    (folder / "failing.jsonl").write_text("\n".join(FAILING), encoding="utf-8")
+    names: dict[str, Any] = {"__file__": str(tmp_path / "test_ferry.py")}
     exec(compile(TEST, "the guide", "exec"), names)
 
-    names["test_a_storm_is_told_once_by_its_leg"](FAILING)
+    names["test_a_storm_is_told_once_by_its_leg"]()
 
 
 @pytest.mark.parametrize(("lines", "causes"), [(HEALTHY, []), (FAILING, ["rate_limit_exhausted"])])
