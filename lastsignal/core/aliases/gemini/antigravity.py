@@ -1,4 +1,4 @@
-"""Antigravity's transcripts: `brain/<id>/.system_generated/logs/transcript.jsonl`, a step a record.
+"""Antigravity's transcripts: `brain/<id>/.system_generated/logs/transcript*.jsonl`, a step a record.
 
 A planner's step is a model call; the steps after it are its tool calls, in order, each written when
 it has ended. Nothing names a session: the file is one.
@@ -253,5 +253,5 @@ DIALECT = Dialect(
     decoder=AntigravityDecoder,
     disorder_seconds=5.0,
     description="Antigravity transcript: records of step_index, source, type and status",
-    default_paths=("~/.gemini/antigravity/brain/*/.system_generated/logs/transcript.jsonl",),
+    default_paths=("~/.gemini/antigravity/brain/*/.system_generated/logs/transcript*.jsonl",),
 )
