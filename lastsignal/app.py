@@ -168,7 +168,7 @@ def summary_of(source: Source, reader: Reader) -> InputSummary:
         records=reader.records,
         events=reader.events,
         skipped=dict(sorted(reader.skipped.items())),
-        advice=None if reader.events else advise(reader, _head_of(source)),
+        advice=None if reader.events else source.trouble or advise(reader, _head_of(source)),
     )
 
 

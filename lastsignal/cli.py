@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from difflib import get_close_matches
@@ -30,6 +31,9 @@ Exit codes:
 
 COMMANDS = ("config", "diagnose", "formats", "incidents", "normalize", "notify", "rules", "watch")
 """Each is the function of that name in the module of that name in `lastsignal.commands`."""
+
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class NobodyReads(Exception):
@@ -115,13 +119,21 @@ def run(arguments: list[str] | None = None) -> int:
         click.echo("lastsignal: interrupted", err=True)
         return EXIT_INTERRUPTED
     except (BrokenPipeError, NobodyReads):
-        # not our failure, and stdout must not complain at exit
-        sys.stdout = open("/dev/null", "w")  # noqa: PTH123  # no path of the user
+        _write_no_more()  # not our failure
         return 0
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            _write_no_more()
+            click.echo(f"lastsignal: cannot write: {error.strerror}; make room", err=True)
+            return EXIT_USAGE
         traceback.print_exc()
         click.echo(
             "lastsignal: a fault of Last Signal, not of your input; please report the text above",
             err=True,
         )
         return EXIT_FAULT
+
+
+def _write_no_more() -> None:
+    """Leave what standard output still holds: Python would complain of it at exit."""
+    sys.stdout = open("/dev/null", "w")  # noqa: PTH123  # no path of the user

@@ -211,8 +211,32 @@ class TestFolders:
 
         sources = open_sources(["runs"])
 
-        assert names(sources) == ["runs/trace.jsonl"]
-        assert sources.skipped == {"not_a_file": 1, "unreadable": 2, "damaged_archive": 1}
+        assert names(sources) == ["runs/broken.eval", "runs/trace.jsonl"]
+        assert sources.skipped == {"not_a_file": 1, "unreadable": 2}
+
+    def test_a_damaged_archive_in_a_folder_stays_to_be_told_of(self) -> None:
+        write("runs/broken.eval", b"PK\x03\x04 and no more")
+
+        (lost,) = open_sources(["runs"])
+
+        assert list(lost.chunks()) == list(lost.chunks()) == []
+        assert lost.skipped == {"damaged_archive": 1}
+        assert lost.trouble is not None
+        assert lost.trouble.startswith("damaged archive (")
+
+    def test_a_file_that_goes_between_being_found_and_being_read_is_counted(self) -> None:
+        going, staying = write("runs/1.jsonl"), write("runs/2.jsonl")
+        first, second = open_sources(["runs"])
+        named = FileSource(going, "1.jsonl")
+        going.unlink()
+
+        assert list(first.chunks()) == []
+        assert first.skipped == {"unreadable": 1}
+        assert first.trouble == "cannot be read: No such file or directory"
+        assert b"".join(second.chunks()) == staying.read_bytes()
+        assert (second.skipped, second.trouble) == ({}, None)
+        with pytest.raises(InputError, match=r"^1\.jsonl: cannot be read: No such file"):
+            list(named.chunks())
 
     def test_links_in_a_circle_end(self) -> None:
         write("runs/a/trace.jsonl")
@@ -380,8 +404,11 @@ class TestArchives:
 
         sources = open_sources(["log.zip"])
 
-        assert names(sources) == ["log.zip!trace.jsonl"]
+        assert names(sources) == ["log.zip!packed.json", "log.zip!trace.jsonl"]
         assert sources.skipped == {"foreign_member": 2, "unreadable_member": 1}
+        assert list(sources[0].chunks()) == []
+        assert sources[0].trouble is not None
+        assert sources[0].trouble.startswith("encrypted, or compressed in a way that is not known")
 
     def test_an_archive_without_a_trace_is_an_error(self) -> None:
         with zipfile.ZipFile("log.zip", "w") as archive:

@@ -14,7 +14,7 @@ HEAD_BYTES = 16_384
 _MAX_KEYS = 8
 _NOT_TEXT = ("binary", "nul_block")
 _NO_JSON = ("not_json", "not_an_object", "blank")
-_DAMAGED = ("torn_line", "invalid_json", "nested_too_deeply")
+_DAMAGED = ("torn_line", "invalid_json")
 
 _SEE_FORMATS = "`lastsignal formats` lists what is read and where it is written"
 
@@ -69,6 +69,10 @@ def _by_reason(skipped: Mapping[str, int], heads: Sequence[bytes]) -> str:
         return f"it is no text; name a trace file: {_SEE_FORMATS}"
     if reason in _DAMAGED:
         return "its JSON is damaged or cut off; was it still being written when it was copied?"
+    if reason == "nested_too_deeply":
+        return "its JSON is nested too deeply to be a trace; was it written by an agent at all?"
+    if reason == "utf16":
+        return "it is UTF-16, and JSON is UTF-8; convert it: `iconv -f UTF-16 -t UTF-8 FILE`"
     if reason == "record_too_long":
         return "its records are longer than what is read of one; split it, one object a line"
     return f"nothing in it could be used ({reason}); {_SEE_FORMATS}"

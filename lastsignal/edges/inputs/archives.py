@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from lastsignal.edges.inputs.decompression import CHUNK_BYTES, Count, is_zip, unzstd
@@ -21,8 +21,13 @@ _ENCRYPTED = 0x1
 _LOCAL_HEADER_BYTES = 30
 
 
-def members_of(path: Path, count: Count) -> list[zipfile.ZipInfo]:
+def members_of(path: Path, count: Count, lose: Callable[[str], None]) -> list[zipfile.ZipInfo]:
     """Return the members of an archive that may be traces; others are counted by reason.
+
+    Args:
+        path: the archive.
+        count: told why a member is passed over.
+        lose: told the name of each that may be a trace, and that no key or method opens.
 
     Raises:
         zipfile.BadZipFile: it is no whole archive.
@@ -36,7 +41,7 @@ def members_of(path: Path, count: Count) -> list[zipfile.ZipInfo]:
             if not name.lower().endswith(MEMBER_SUFFIXES) or name.startswith("__MACOSX/"):
                 count("foreign_member")
             elif member.flag_bits & _ENCRYPTED or member.compress_type not in _READABLE_METHODS:
-                count("unreadable_member")
+                lose(name)
             else:
                 found.append(member)
     return found

@@ -28,6 +28,8 @@ _rotation = re.compile(r"[.\-_]\d[\d.\-_T]*$|\.(?:gz|zst)$")
 _begins_like_a_trace = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[\s*[{\["]|^\{\s*"', re.MULTILINE)
 
 Count = Callable[[str], None]
+Lose = Callable[[str, OSError], None]
+"""lose(path, what the system said): a folder that may hold traces cannot be looked into."""
 Identity = tuple[int, int]
 """Device and inode."""
 
@@ -38,7 +40,7 @@ def in_natural_order(path: str | Path) -> list[int | str]:
     return [int(part) if index % 2 else part for index, part in enumerate(parts)]
 
 
-def traces_below(folder: Path, count: Count) -> list[Path]:
+def traces_below(folder: Path, count: Count, lose: Lose) -> list[Path]:
     """Return the trace files below a folder, those that are links last, so that they yield.
 
     Raises:
@@ -46,7 +48,7 @@ def traces_below(folder: Path, count: Count) -> list[Path]:
     """
     found: list[Path] = []
     links: list[Path] = []
-    for entry in _walk(folder, count):
+    for entry in _walk(folder, count, lose):
         reason = _reason_to_pass_over(entry)
         if reason is not None:
             count(reason)
@@ -55,7 +57,7 @@ def traces_below(folder: Path, count: Count) -> list[Path]:
     return sorted(found, key=in_natural_order) + sorted(links, key=in_natural_order)
 
 
-def _walk(folder: Path, count: Count) -> Iterator[os.DirEntry[str]]:
+def _walk(folder: Path, count: Count, lose: Lose) -> Iterator[os.DirEntry[str]]:
     """Yield every visible file; a folder that links lead to again and again is entered once."""
     entered = {_identity(folder.stat())}
     with os.scandir(folder) as entries:
@@ -76,7 +78,9 @@ def _walk(folder: Path, count: Count) -> Iterator[os.DirEntry[str]]:
                 entered.add(identity)
                 with os.scandir(entry.path) as entries:
                     pending += entries
-        except OSError:
+        except PermissionError as error:
+            lose(entry.path, error)
+        except OSError:  # a link to itself, or what went while we looked
             count("unreadable")
 
 

@@ -25,6 +25,7 @@ from lastsignal.edges.inputs.sources import (
     FileSource,
     Source,
     StreamSource,
+    UnreadSource,
     named_faults,
 )
 from lastsignal.errors import InputError
@@ -125,16 +126,19 @@ class _Search:
     def _add_folder(self, folder: Path, name: str) -> None:
         before = len(self.sources), sum(self.skipped.values())
         with named_faults(name):
-            found = traces_below(folder, self._count)
+            found = traces_below(folder, self._count, self._lose)
         for path in found:
             try:
                 if not self._add_file(path, str(path)):
                     self._count("foreign")
-            except OSError:
-                self._count("unreadable")
-            except zipfile.BadZipFile:
-                self._count("damaged_archive")
+            except OSError as error:
+                self._lose(str(path), error)
+            except zipfile.BadZipFile as error:
+                trouble = f"damaged archive ({error}); copy or write it again"
+                self.sources.append(UnreadSource(str(path), "damaged_archive", trouble))
         added = self.sources[before[0] :]
+        for one in added:
+            one.is_found = True
         self.sources[before[0] :] = sorted(added, key=lambda one: in_natural_order(one.name))
         if not added and not self.skipped.get("duplicate"):
             passed_over = sum(self.skipped.values()) - before[1]
@@ -166,7 +170,7 @@ class _Search:
             self._count("duplicate")
             return True
         if is_zip(head):
-            members = members_of(path, self._count)
+            members = members_of(path, self._count, lambda member: self._lose_member(name, member))
             members.sort(key=lambda member: in_natural_order(member.filename))
             found: list[Source] = [MemberSource(path, name, member) for member in members]
         else:
@@ -174,6 +178,19 @@ class _Search:
         self.sources += found
         self._seen.add(identity)
         return bool(found)
+
+    def _lose(self, name: str, fault: OSError) -> None:
+        try:
+            with named_faults(name):
+                raise fault
+        except InputError as error:
+            trouble = str(error).removeprefix(f"{name}: ")
+        self.sources.append(UnreadSource(name, "unreadable", trouble))
+
+    def _lose_member(self, archive: str, member: str) -> None:
+        trouble = "encrypted, or compressed in a way that is not known; unpack the archive first"
+        self._count("unreadable_member")
+        self.sources.append(UnreadSource(f"{archive}!{member}", "unreadable", trouble))
 
     def _count(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1

@@ -38,16 +38,27 @@ class Source(ABC):
         """Bytes read so far, as they are stored: what progress is measured by."""
         self.skipped: dict[str, int] = {}
         """Faults of the container, by reason: what comes before them is read."""
+        self.trouble: str | None = None
+        """Why it cannot be read and what to do, where that has shown."""
+        self.is_found = False
+        """It was found in a folder, not named: that it cannot be read must not end the reading."""
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the decompressed bytes in chunks of a bounded size, from the start at every call.
 
         Raises:
-            InputError: the source cannot be opened or read, or not another time.
+            InputError: the source cannot be opened or read, or not another time; unless it was
+                found, for then this is counted.
         """
         self.consumed, self.skipped = 0, {}
-        with named_faults(self.name):
-            yield from self._decompress(self._counted(self._raw()))
+        try:
+            with named_faults(self.name):
+                yield from self._decompress(self._counted(self._raw()))
+        except InputError as error:
+            if not self.is_found:
+                raise
+            self.trouble = str(error).removeprefix(f"{self.name}: ")
+            self._count("unreadable")
 
     def read_at(self, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
         """Yield the place of each (offset, length) in `spans` with its bytes, fewer where the
@@ -103,6 +114,25 @@ class FileSource(Source):
         with self._path.open("rb", buffering=0) as file:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
+
+
+class UnreadSource(Source):
+    """What looks like a trace and cannot be read: kept to be told of, for unread is not healthy.
+
+    Args:
+        name: as reports show it.
+        reason: under which it is counted.
+        trouble: why, and what to do.
+    """
+
+    def __init__(self, name: str, reason: str, trouble: str) -> None:
+        super().__init__(name, 0)
+        self.trouble = trouble
+        self._reason = reason
+
+    def _raw(self) -> Iterator[bytes]:
+        self._count(self._reason)
+        return iter(())
 
 
 class StreamSource(Source):

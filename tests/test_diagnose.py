@@ -1,0 +1,252 @@
+"""`lastsignal diagnose` as people and CI call it: what it names, in each format, and exit codes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lastsignal.cli import run
+
+ROOT = Path(__file__).parents[1]
+DEMO = ROOT / "docs" / "examples" / "quota.jsonl"
+PROGRAM = [sys.executable, "-m", "lastsignal", "diagnose"]
+
+START = {"timestamp": 1760000000, "trace_id": "r1", "event_type": "agent_start"}
+END = {"timestamp": 1760000009, "trace_id": "r1", "event_type": "agent_end", "status": "completed"}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name: str, *records: dict[str, Any], mode: str = "plain") -> str:
+    data = b"".join(json.dumps(one).encode() + b"\n" for one in records)
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(data) if mode == "gz" else data)
+    return name
+
+
+def diagnosed(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    """Return the exit code and the traces of the JSON report."""
+    code = run(["diagnose", *arguments, "--format", "json", "--output", "report.json"])
+    traces: list[dict[str, Any]] = json.loads(Path("report.json").read_text())["traces"]
+    return code, traces
+
+
+def demo_records(trace_id: str = "ls_demo_881") -> list[dict[str, Any]]:
+    return [{**json.loads(line), "trace_id": trace_id} for line in DEMO.read_bytes().splitlines()]
+
+
+def told(trace: dict[str, Any]) -> tuple[str, list[int], list[str]]:
+    """Return the cause, its lines and what it led to."""
+    cause = trace["cause"]
+    return (
+        cause["rule"],
+        [one["line"] for one in cause["evidence"]],
+        [one["rule"] for one in trace["symptoms"]],
+    )
+
+
+class TestCauses:
+    def test_the_shipped_trace_died_of_its_quota(self) -> None:
+        code, (trace,) = diagnosed(str(DEMO))
+
+        assert code == 1
+        assert trace["outcome"] == "failed"
+        assert told(trace) == (
+            "rate_limit_exhausted",
+            [3, 5],
+            ["retry_without_backoff", "run_crashed"],
+        )
+        assert [one["line"] for one in trace["symptoms"][0]["evidence"]] == [3, 4]
+        assert [one["line"] for one in trace["symptoms"][1]["evidence"]] == [6]
+        assert trace["cause"]["group"]["operation"] == "web_search"
+        assert "quota" in trace["cause"]["remedy"]
+        assert "backoff" in trace["cause"]["remedy"]
+
+    def test_a_budget_gate_tells_what_was_spent_against_which_limit(self) -> None:
+        payload = {"event": "budget_gate_triggered", "total_cost_usd": 73.5, "budget_limit": 60.0}
+        audit = {
+            "kind": "audit",
+            "agent_id": "moderator",
+            "timestamp": 1760000000.5,
+            "run_id": "f5",
+        }
+        code, (trace,) = diagnosed(write("events.jsonl", {**audit, "payload": payload}))
+
+        assert (code, trace["cause"]["rule"]) == (1, "budget_gate")
+        assert "73.5 against a limit of 60.0" in trace["cause"]["cause"]
+
+    def test_two_traces_in_one_file_are_two_diagnoses(self) -> None:
+        pairs = zip(demo_records("one"), demo_records("two"), strict=True)
+        _, traces = diagnosed(write("both.jsonl", *(one for pair in pairs for one in pair)))
+
+        assert [(one["trace_id"], told(one)[:2]) for one in traces] == [
+            ("one", ("rate_limit_exhausted", [5, 9])),
+            ("two", ("rate_limit_exhausted", [6, 10])),
+        ]
+
+    @pytest.mark.parametrize("arguments", [("a", "b"), ("b", "a"), ("runs",), ("runs/*",)])
+    def test_one_trace_over_two_files_is_one_diagnosis(self, arguments: tuple[str, ...]) -> None:
+        names = {
+            "b": write("runs/b.jsonl", *demo_records()[:3]),
+            "a": write("runs/a.jsonl.gz", *demo_records()[3:], mode="gz"),
+        }
+        _, (trace,) = diagnosed(*(names.get(one, one) for one in arguments))
+
+        assert told(trace) == (
+            "rate_limit_exhausted",
+            [3, 2],
+            ["retry_without_backoff", "run_crashed"],
+        )
+        assert [one["source"] for one in trace["cause"]["evidence"]] == [names["b"], names["a"]]
+        assert all("429" in one["excerpt"] for one in trace["cause"]["evidence"])
+
+    def test_a_stream_is_read_and_its_lines_are_shown(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(DEMO.read_bytes())))
+        code, (trace,) = diagnosed("-")
+
+        assert (code, told(trace)[1]) == (1, [3, 5])
+        assert "429" in trace["cause"]["evidence"][0]["excerpt"]
+
+
+class TestFormats:
+    @pytest.fixture
+    def mixed(self) -> str:
+        write("runs/bad.jsonl", *demo_records("one"), *demo_records("two"))
+        write("runs/good.jsonl", START, END)
+        write("runs/broken.eval")
+        Path("runs/broken.eval").write_bytes(b"PK\x03\x04 and no more")
+        return "runs"
+
+    def output(self, folder: str, form: str) -> str:
+        assert run(["diagnose", folder, "--format", form, "--output", "report"]) == 1
+        return Path("report").read_text()
+
+    def test_every_format_tells_of_the_same_findings(self, mixed: str) -> None:
+        _, traces = diagnosed(mixed)
+        rules = sorted(
+            one["rule"]
+            for trace in traces
+            for one in [trace["cause"], *trace["symptoms"], *trace["other"]]
+            if one
+        )
+        lines = [json.loads(line) for line in self.output(mixed, "ndjson").splitlines()]
+        sarif = json.loads(self.output(mixed, "sarif"))["runs"][0]
+        cases = list(ET.fromstring(self.output(mixed, "junit")).iter("testcase"))
+
+        assert len(rules) == 6
+        assert [{**one, "schema_version": None} for one in lines] == [
+            {"schema_version": None, **one} for one in traces
+        ]
+        assert sorted(one["ruleId"] for one in sarif["results"]) == rules
+        assert [case.get("name") for case in cases if case.find("failure") is not None] == [
+            "one",
+            "two",
+        ]
+        for form in ("text", "markdown"):
+            report = self.output(mixed, form)
+            assert report.count("Provider quota exhausted") == 2
+            assert report.count("The run crashed") == 2
+
+    @pytest.mark.parametrize("form", ["json", "ndjson", "text", "markdown", "junit", "sarif"])
+    def test_every_format_says_what_was_not_checked(self, mixed: str, form: str) -> None:
+        assert "repeated_failing_call" in self.output(mixed, form)
+
+    @pytest.mark.parametrize("form", ["json", "text", "markdown", "junit", "sarif"])
+    def test_every_format_says_what_could_not_be_read(self, mixed: str, form: str) -> None:
+        report = self.output(mixed, form)
+
+        assert "runs/broken.eval" in report
+        assert "damaged" in report
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("least", "code"), [("info", 1), ("warning", 1), ("critical", 1), ("never", 0)]
+    )
+    def test_findings_count_from_the_severity_that_was_asked_for(
+        self, least: str, code: int
+    ) -> None:
+        assert diagnosed(str(DEMO), "--fail-on", least)[0] == code
+
+    def test_a_warning_is_no_critical_finding(self) -> None:
+        vanished = write("vanished.jsonl", START)
+
+        assert diagnosed(vanished)[0] == 1
+        assert diagnosed(vanished, "--fail-on", "critical")[0] == 0
+
+    def test_a_healthy_run_is_clean(self) -> None:
+        assert diagnosed(write("good.jsonl", START, END), "--fail-on", "info")[0] == 0
+
+    @pytest.mark.parametrize(
+        ("data", "advice"),
+        [
+            (b"", "it is empty"),
+            (b"\0\1\2" * 500, "it is no text"),
+            (b"Traceback (most recent call last):\n", "it holds no JSON objects"),
+            (b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"\n", "nested too deeply"),
+            (b'{"a": 1}\n', "of no layout that is known"),
+            ('{"a": 1}\n'.encode("utf-16"), "it is UTF-16"),
+        ],
+    )
+    def test_what_cannot_be_read_is_never_healthy(
+        self, data: bytes, advice: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("some.jsonl").write_bytes(data)
+
+        assert run(["diagnose", "some.jsonl", "--output", "report.txt"]) == 3
+        assert advice in capsys.readouterr().err
+
+    def test_a_folder_of_which_nothing_could_be_read_is_never_healthy(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write("runs/broken.eval")
+        Path("runs/broken.eval").write_bytes(b"PK\x03\x04 and no more")
+
+        assert run(["diagnose", "runs"]) == 3
+        assert "runs/broken.eval: damaged archive" in capsys.readouterr().err
+
+    def test_a_report_that_finds_no_room_is_no_fault_of_the_program(self) -> None:
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [*PROGRAM, DEMO], stdout=full, stderr=subprocess.PIPE, check=False
+            )
+
+        assert done.returncode == 3
+        assert done.stderr == b"lastsignal: cannot write: No space left on device; make room\n"
+
+    def test_a_reader_that_leaves_is_no_finding(self) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([*PROGRAM, DEMO], stdout=writer, stderr=subprocess.PIPE, check=False)
+        os.close(writer)
+
+        assert (done.returncode, done.stderr) == (0, b"")
+
+    def test_an_interrupt_is_told_apart(self) -> None:
+        with subprocess.Popen(
+            [*PROGRAM, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdin is not None
+            # a pipe holds 64 KiB: with more than that written, the other side is reading
+            process.stdin.write(b"\n" * 300_000)
+            process.stdin.flush()
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+
+        assert (process.returncode, said.strip()) == (130, b"lastsignal: interrupted")
