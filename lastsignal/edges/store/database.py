@@ -75,7 +75,11 @@ class Database:
                 f"{directory}: the state directory cannot be used: {error.strerror};"
                 " give another with --state-dir, or make it writable"
             ) from error
-        self._db = self._open()
+        try:
+            self._db = self._open()
+        except BaseException:
+            self._lock.close()
+            raise
 
     def close(self) -> None:
         """Release the file and the lock."""
@@ -204,10 +208,9 @@ def _check(db: sqlite3.Connection) -> None:
     while version < SCHEMA_VERSION:
         if version not in _MIGRATIONS:
             raise _UnusableError(f"schema {version} is unknown")
-        with db:
-            db.executescript(_MIGRATIONS[version])
-            version += 1
-            db.execute(f"PRAGMA user_version = {version}")
+        step, version = _MIGRATIONS[version], version + 1
+        # one transaction: a kill in its midst leaves the former version
+        db.executescript(f"BEGIN; {step}; PRAGMA user_version = {version}; COMMIT;")
 
 
 def _lock(path: Path) -> IO[bytes]:
