@@ -15,7 +15,7 @@ from rich.table import Table
 from lastsignal.commands.config import config_option
 from lastsignal.commands.state import state_option, state_reader
 from lastsignal.core.durations import parse_duration, show_duration
-from lastsignal.core.incidents import Incident, Silence
+from lastsignal.core.incidents import Incident, Silence, rank
 from lastsignal.edges.report.visible import escaped, visible
 from lastsignal.edges.store import Acknowledge, EndSilence, StartSilence, StateReader
 from lastsignal.edges.terminal import console_for
@@ -35,13 +35,13 @@ def incidents() -> None:
 def list_incidents(
     path: Path | None, state_dir: Path | None, with_resolved: bool, as_json: bool
 ) -> int:
-    """List the open incidents, the newest first."""
+    """List the open incidents, the worst first, of these the latest."""
     found = [
         one
         for one in state_reader(path, state_dir).incidents()
         if with_resolved or one.state == "open"
     ]
-    found.sort(key=lambda one: -one.opened_at)
+    found.sort(key=lambda one: (one.state != "open", -rank(one.severity), -one.opened_at, one.id))
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
         return 0
@@ -146,7 +146,10 @@ def silence(
 @state_option
 def unsilence(silence_id: str, path: Path | None, state_dir: Path | None) -> int:
     """End a silence."""
-    state_reader(path, state_dir).submit(EndSilence(silence_id))
+    reader = state_reader(path, state_dir)
+    if silence_id not in {one.id for one in reader.silences()}:
+        raise UsageError(f"there is no silence `{silence_id}`; see `lastsignal incidents silences`")
+    reader.submit(EndSilence(silence_id))
     click.echo(f"silence {silence_id} will end")
     return 0
 

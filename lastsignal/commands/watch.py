@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from lastsignal.edges.config import (
     load_config,
 )
 from lastsignal.edges.rulefiles import load_rules
-from lastsignal.errors import UsageError
+from lastsignal.errors import InputError, UsageError
 from lastsignal.watch import Request
 from lastsignal.watch import watch as run_watch
 from lastsignal.watch.settings import secrets
@@ -86,12 +87,21 @@ def watch(
     log = structlog.get_logger("watch")
     for warning in loaded.warnings:
         log.warning("config_warning", detail=str(warning))
+    for missing in missing_paths(loaded.config.inputs.paths):
+        if once:
+            raise InputError(f"{missing}: no such file or folder; check the path")
+        log.warning("nothing_there_yet", path=missing, done="waits for it")
     ladder = ladder_of(loaded.config.aliases)
     request = Request(
         loaded=loaded, load_config=load, load_rules=rules_of, ladder=ladder, once=once
     )
     anyio.run(run_watch, request, log)
     return 0
+
+
+def missing_paths(patterns: Sequence[str]) -> list[str]:
+    """Return the files and folders that are not there; a glob may match later."""
+    return [one for one in patterns if not has_magic(one) and not Path(one).exists()]
 
 
 def configuration_of(path: Path | None, overrides: Sequence[Override]) -> LoadedConfig:

@@ -20,11 +20,11 @@ from lastsignal.edges.store.database import Database, StoreError
 from lastsignal.edges.store.outbox import Outbox, OutboxRow
 from lastsignal.edges.store.requests import (
     Acknowledge,
-    AnyRequest,
     EndSilence,
     Request,
     StartSilence,
     StateReader,
+    decoded_request,
 )
 
 __all__ = [
@@ -150,7 +150,7 @@ class Store:
         None stands for what another version of the command has asked for and this one cannot do.
         """
         rows = self._database.query("SELECT id, body FROM requests ORDER BY id")
-        return [(number, _request(body)) for number, body in rows]
+        return [(number, decoded_request(body)) for number, body in rows]
 
     def commit(self, changes: Changes, now: float) -> None:
         """Write all changes, or none of them.
@@ -171,13 +171,6 @@ class Store:
             )
             for notice, targets in changes.notices:
                 _enqueue(db, notice, targets, now)
-
-
-def _request(body: bytes) -> Request | None:
-    try:
-        return msgspec.msgpack.decode(body, type=AnyRequest)
-    except msgspec.MsgspecError:
-        return None
 
 
 def _enqueue(db: sqlite3.Connection, notice: Notice, targets: Sequence[str], now: float) -> None:

@@ -51,6 +51,14 @@ AnyRequest = Acknowledge | StartSilence | EndSilence
 Request = AnyRequest
 
 
+def decoded_request(body: bytes) -> Request | None:
+    """Return a request; None for what another version of the command has asked for."""
+    try:
+        return msgspec.msgpack.decode(body, type=AnyRequest)
+    except msgspec.MsgspecError:
+        return None
+
+
 class StateReader:
     """Looks into a state file that a daemon may be writing.
 
@@ -76,9 +84,17 @@ class StateReader:
         return [msgspec.msgpack.decode(body, type=Incident) for (body,) in bodies]
 
     def silences(self) -> list[Silence]:
-        """Return all silences that are kept."""
+        """Return all silences, with what was asked for and the daemon has not taken yet."""
         bodies = self._run("SELECT body FROM silences ORDER BY id")
-        return [msgspec.msgpack.decode(body, type=Silence) for (body,) in bodies]
+        kept = [msgspec.msgpack.decode(body, type=Silence) for (body,) in bodies]
+        found = {one.id: one for one in kept}
+        for (body,) in self._run("SELECT body FROM requests ORDER BY id"):
+            match decoded_request(body):
+                case StartSilence(silence):
+                    found[silence.id] = silence
+                case EndSilence(silence_id):
+                    found.pop(silence_id, None)
+        return list(found.values())
 
     def messages(self) -> list[StoredMessage]:
         """Return what is yet to be sent and what no retry could deliver, the oldest first."""
