@@ -250,3 +250,56 @@ class TestExitCodes:
             _, said = process.communicate(timeout=20)
 
         assert (process.returncode, said.strip()) == (130, b"lastsignal: interrupted")
+
+
+class TestConfiguration:
+    CONFIG = """
+[rules]
+disabled = ["run_vanished"]
+[rules.agents.careful.retry_storm]
+at_least = 2
+[rules.operations.flaky.retry_storm]
+at_least = 7
+"""
+
+    def storms(self, agent: str, operation: str, *arguments: str) -> list[str]:
+        run = {"trace_id": "r1", "agent": agent}
+        call = {**run, "event_type": "tool_result", "operation": operation, "status": "failed"}
+        failed = [
+            {**call, "timestamp": 1760000001 + n, "error_message": f"HTTP 503: no {n}"}
+            for n in range(3)
+        ]
+        name = write("trace.jsonl", {**START, **run}, *failed)
+        _, (trace,) = diagnosed(name, *arguments)
+        found = [trace["cause"], *trace["symptoms"], *trace["other"]]
+        return [one["rule"] for one in found if one]
+
+    def test_it_judges_as_the_daemon_does_under_the_same_configuration(self) -> None:
+        Path("lastsignal.toml").write_text(self.CONFIG)
+        config = ("--config", "lastsignal.toml")
+
+        assert "retry_storm" in self.storms("careful", "fetch", *config)
+        assert "retry_storm" not in self.storms("other", "fetch", *config)
+        assert "retry_storm" not in self.storms("careful", "flaky", *config)
+        assert "run_vanished" not in self.storms("other", "fetch", *config)
+
+    def test_a_configuration_counts_only_when_it_is_named(self) -> None:
+        Path("lastsignal.toml").write_text(self.CONFIG)
+
+        assert "run_vanished" in self.storms("other", "fetch")
+
+    def test_rules_beside_the_configuration_run_too(self) -> None:
+        Path("lastsignal.toml").write_text(self.CONFIG)
+        Path("rules").mkdir()
+        Path("rules/retry_storm.yaml").write_text("override: retry_storm\nparams: {at_least: 3}\n")
+        given = ("--config", "lastsignal.toml", "--rules", "rules")
+
+        assert "retry_storm" in self.storms("other", "fetch", *given)
+
+    def test_a_mistake_in_it_is_told_with_its_line(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("lastsignal.toml").write_text("[rules]\ndisabled = ['retry_strom']\n")
+
+        assert run(["diagnose", str(DEMO), "--config", "lastsignal.toml"]) == 3
+        assert "lastsignal.toml:2: " in capsys.readouterr().err

@@ -12,13 +12,13 @@ import click
 from lastsignal.app import diagnose as run_diagnosis
 from lastsignal.app import in_order_of_time, with_excerpts
 from lastsignal.commands.aliases import aliases_option, ladder_from
+from lastsignal.commands.configured_rules import tuned
 from lastsignal.commands.normalize import no_event_message
 from lastsignal.commands.output import write
 from lastsignal.core.report import Report
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.inputs import Source, open_sources
 from lastsignal.edges.report import FORMATS, Options, render, wants_color
-from lastsignal.edges.rulefiles import load_rules
 from lastsignal.edges.terminal import ReadingProgress, width_of
 from lastsignal.errors import InputError
 
@@ -50,6 +50,13 @@ from lastsignal.errors import InputError
 )
 @click.option("--no-builtin-rules", is_flag=True, help="Run only the rules of --rules.")
 @click.option(
+    "--config",
+    "-c",
+    "config_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Judge as the daemon does under this configuration: by its [rules] and its [aliases].",
+)
+@click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -63,6 +70,7 @@ def diagnose(  # noqa: PLR0913  # an option each
     fail_on: str,
     rule_paths: tuple[Path, ...],
     no_builtin_rules: bool,
+    config_path: Path | None,
     output: Path | None,
     alias_path: Path | None,
     no_progress: bool,
@@ -79,8 +87,9 @@ def diagnose(  # noqa: PLR0913  # an option each
       kubectl logs my-agent | lastsignal diagnose -
       lastsignal diagnose runs/ --format sarif --output findings.sarif
     """
-    rules = load_rules(rule_paths, builtin=not no_builtin_rules)
-    ladder = ladder_from(alias_path)
+    rules, ladder = tuned(config_path, rule_paths, builtin=not no_builtin_rules)
+    if alias_path is not None:
+        ladder = ladder_from(alias_path)
     sources = in_order_of_time(open_sources(paths), ladder)
     with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
         report = run_diagnosis(sources, rules, ladder=ladder, progress=progress.advance)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from glob import has_magic
 from pathlib import Path
-from typing import Any
 
 import anyio
 import click
@@ -15,16 +14,9 @@ import structlog
 
 from lastsignal.commands.aliases import ladder_of
 from lastsignal.commands.config import config_option
-from lastsignal.core.rules import Rule, shared_out
+from lastsignal.commands.configured_rules import rules_of
 from lastsignal.edges import logs
-from lastsignal.edges.config import (
-    LoadedConfig,
-    Override,
-    Rules,
-    check_rules,
-    load_config,
-)
-from lastsignal.edges.rulefiles import load_rules
+from lastsignal.edges.config import LoadedConfig, Override, load_config
 from lastsignal.errors import InputError, UsageError
 from lastsignal.watch import Request
 from lastsignal.watch import watch as run_watch
@@ -117,45 +109,3 @@ def configuration_of(path: Path | None, overrides: Sequence[Override]) -> Loaded
         )
     ladder_of(loaded.config.aliases)
     return loaded
-
-
-def rules_of(loaded: LoadedConfig) -> list[Rule]:
-    """Return the rules that the configuration asks for.
-
-    Raises:
-        RuleError: a rule file is wrong.
-        ConfigError: the configuration names a rule or a parameter that does not exist.
-    """
-    section = loaded.config.rules
-    plain = load_rules(section.paths, builtin=section.builtin)
-    problems = check_rules(loaded, plain)
-    if problems:
-        raise UsageError("\n".join(map(str, problems)))
-    load = partial(load_rules, section.paths, builtin=section.builtin)
-    rules = [rule for rule in load(params=section.params) if rule.id not in section.disabled]
-    return [one for rule in rules for one in varied(rule, section, load)]
-
-
-def varied(rule: Rule, section: Rules, load: Callable[..., list[Rule]]) -> list[Rule]:
-    """Return a rule with the parameters that some agents and operations have for themselves."""
-    agents = {name: params[rule.id] for name, params in section.agents.items() if rule.id in params}
-    operations = {
-        name: params[rule.id] for name, params in section.operations.items() if rule.id in params
-    }
-    if not agents and not operations:
-        return [rule]
-    parts = []
-    for agent in (None, *agents):
-        for operation in (None, *operations):
-            own = {**agents.get(agent or "", {}), **operations.get(operation or "", {})}
-            one = _with(load, section, rule.id, own)
-            one = shared_out(one, "agent", agent, list(agents))
-            parts.append(shared_out(one, "operation", operation, list(operations)))
-    return parts
-
-
-def _with(
-    load: Callable[..., list[Rule]], section: Rules, rule_id: str, own: Mapping[str, Any]
-) -> Rule:
-    params = {**section.params, rule_id: {**section.params.get(rule_id, {}), **own}}
-    return next(rule for rule in load(params=params) if rule.id == rule_id)

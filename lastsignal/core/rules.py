@@ -6,7 +6,7 @@ a path such as `where.any[0].status`, which the edge that read the file turns in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -40,6 +40,10 @@ __all__ = [
     "parse_rule",
     "shared_out",
 ]
+
+
+CONDITIONS = ("of", "or_before", "overdue_at", "reset", "reset_all", "until")
+"""The keys of windows that hold a `where` of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,8 @@ def parse_rule(
         _check_where(where, parts.get("window"), note)
     if "window" in parts:
         _check_window(parts["window"], note)
+    elif isinstance(filled.get("window"), dict):
+        _check_ruined_window(filled["window"], note)
     _check_tests(parts, note)
     templates = _parse_templates(parts, params, note)
     if wrong:
@@ -196,6 +202,21 @@ def _check_window(window: AnyWindow, complain: Complaint) -> None:
                 complain(place, f"`{name}` is text", fix)
 
 
+def _check_ruined_window(window: Mapping[Any, Any], complain: Complaint) -> None:
+    """Look at the names in a window whose shape is wrong: all mistakes are told at once."""
+    for place, name in _names_in(window.get):
+        if name not in FIELDS and not name.startswith("metadata."):
+            complain(place, f"unknown field `{name}`", nearest(name, sorted(FIELDS), "fields are"))
+    conditions = {f"window.{key}": value for key, value in window.items() if key in CONDITIONS}
+    steps = window.get("steps")
+    for index, step in enumerate(steps if isinstance(steps, list) else ()):
+        if isinstance(step, dict):
+            conditions[f"window.steps[{index}].where"] = step.get("where")
+    for place, raw in conditions.items():
+        if isinstance(raw, dict):
+            parse_condition(raw, place, complain)
+
+
 def _check_where(where: Condition, window: AnyWindow | None, complain: Complaint) -> None:
     """A rule that no event can meet is a mistake, not a quiet rule."""
     if not any(possible(where, {"event_type": t}) for t in EVENT_TYPES):
@@ -208,13 +229,18 @@ def _check_where(where: Condition, window: AnyWindow | None, complain: Complaint
 
 
 def _fields_read(window: AnyWindow) -> Iterable[tuple[str, str]]:
-    """Yield the event fields that a window names, each with its place."""
+    """Return the event fields that a window names, each with its place."""
+    return _names_in(lambda attribute: getattr(window, attribute, None))
+
+
+def _names_in(get: Callable[[str], Any]) -> Iterable[tuple[str, str]]:
     for attribute in ("group_by", "field", "key", "same"):
-        value = getattr(window, attribute, None)
+        value = get(attribute)
         if isinstance(value, str):
             yield f"window.{attribute}", value
         for index, name in enumerate(value if isinstance(value, list) else ()):
-            yield f"window.{attribute}[{index}]", name
+            if isinstance(name, str):
+                yield f"window.{attribute}[{index}]", name
 
 
 def _check_tests(parts: Mapping[str, Any], complain: Complaint) -> None:

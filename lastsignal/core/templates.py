@@ -17,7 +17,7 @@ from lastsignal.core.conditions import FIELDS
 from lastsignal.core.durations import show_duration
 
 COMPUTED: dict[str, str] = {
-    "count": "how many events matched",
+    "count": "how many events matched; of a sequence, how often it was met",
     "times": "the count in words: once, twice, 3 times",
     "value": "what the window measured (sum, ratio, cycle length, distinct values)",
     "duration": "time from the first to the last match",

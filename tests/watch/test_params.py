@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lastsignal.commands.watch import rules_of
+from lastsignal.commands.configured_rules import rules_of
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import diagnose_trace
