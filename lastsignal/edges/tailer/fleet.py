@@ -271,6 +271,7 @@ class Fleet:
             self._placed_heads.remove(file)
             file.head = head
             self._placed_heads.add(file)
+            self.release_waiting(file)  # with more to go by, they may be no copies of it
 
     def kin_of(self, file: TailedFile, head: bytes, is_packed: bool) -> list[TailedFile]:
         """Return the files whose content may go on in this one, the likeliest first."""

@@ -56,10 +56,10 @@ class Holder:
     def _note(self, opened: Iterable[_Opened]) -> None:
         for file, key, result in opened:
             if isinstance(result, int):
-                if file.descriptor is not None or file.key != key or _is_over(file):
+                is_wanted = file.descriptor is None and file.key == key and not _is_over(file)
+                if not is_wanted or not (self._makes_room() or file in self._fleet.turns.current):
                     os.close(result)
                     continue
-                self._make_room()
                 file.descriptor = result
                 file.is_unreadable = False
                 self._fleet.held[file] = None
@@ -76,14 +76,16 @@ class Holder:
             file.is_unreadable = True
             self._fleet.trouble(TroubleKind.UNREADABLE, file.path, str(error))
 
-    def _make_room(self) -> None:
+    def _makes_room(self) -> bool:
         if len(self._fleet.held) < self._fleet.config.max_open_files:
-            return
+            return True
         in_place = [one for one in self._fleet.held if one.displaced_at is None]
         in_place = [one for one in in_place if one not in self._fleet.turns.current]
         idle = next((one for one in in_place if self._is_evictable(one)), None)
-        if (file := idle or next(reversed(in_place), None)) is not None:
-            self.close(file)
+        if (file := idle or next(reversed(in_place), None)) is None:
+            return False
+        self.close(file)
+        return True
 
     def _is_evictable(self, file: TailedFile) -> bool:
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,22 @@ async def test_a_file_that_is_let_go_while_its_copy_is_compared_with_it_goes_on_
         await sink.until_file("app.log.1.gz", numbered(0, 1000))
         await sink.drain()
     assert sink.text == numbered(0, 1000)
+
+
+async def test_what_begins_like_the_few_bytes_that_are_known_of_another_is_judged_by_more_of_it(
+    tmp_path: Path, tailing: Any, append: Any
+) -> None:
+    path = tmp_path / "app.log"
+    append(path, b"b")
+    async with tailing(tmp_path) as sink:
+        await sink.until_file("app.log", b"b")
+        await sink.drain()
+    for number, content in ((2, b"b 0\nb 1\n"), (1, b"b 2\nb 3\n")):
+        packed = tmp_path / f"app.log.{number}.gz"
+        packed.write_bytes(gzip.compress(content))
+        os.utime(packed, (10 - number, 10 - number))
+    path.unlink()
+    async with tailing(tmp_path, checkpoints=sink.checkpoints.values()) as again:
+        await again.until(lambda: len(again.text) == 15)
+        await again.drain()
+    assert again.text == b" 0\nb 1\nb 2\nb 3\n"
