@@ -201,7 +201,7 @@ FINDINGS: dict[str, Expected] = {
     ],
     "agentchat_messages.jsonl": [
         ("run_vanished", "warning", [11]),
-        ("tool_timeout", "info", [3, 6, 9]),
+        ("tool_timeout", "warning", [3, 6, 9]),
     ],
     "astream_v2.jsonl": [
         ("run_vanished", "warning", [19]),
