@@ -27,6 +27,7 @@ Format = Literal["auto", "human", "json"]
 MASK = "********"
 MAX_ALIKE = 10  # lines of one kind in
 ALIKE_SECONDS = 60.0
+MAX_VALUE_CHARS = 4000  # of one value in a line: what a trace calls a name may be a megabyte
 _SHORTEST_SECRET = 4  # characters; less would be masked in the middle of words
 
 _SECRET_KEY = re.compile(r"(^|_)(token|password|passwd|secret|authorization|api_?key)$", re.I)
@@ -106,7 +107,8 @@ class Masking:
     def _mask(self, value: Any) -> Any:
         if isinstance(value, str):
             value = _PASSWORD_IN_URL.sub(rf"\1:{MASK}@", shown(value))
-            return self._known.sub(MASK, value) if self._known else value
+            value = self._known.sub(MASK, value) if self._known else value
+            return value if len(value) <= MAX_VALUE_CHARS else _shortened(value)
         if isinstance(value, Mapping):
             return {
                 key: MASK if _SECRET_KEY.search(str(key)) else self._mask(one)
@@ -117,6 +119,12 @@ class Masking:
         if isinstance(value, bool | int | float | None):
             return value
         return value if isinstance(value, logging.LogRecord) else self._mask(str(value))
+
+
+def _shortened(value: str) -> str:
+    """Leave out the middle: a traceback says most at its end, all else at its beginning."""
+    half = MAX_VALUE_CHARS // 2
+    return f"{value[:half]} … {len(value) - 2 * half} characters … {value[-half:]}"
 
 
 class Damping:

@@ -5,7 +5,9 @@ What is broken changes nothing: the last good rules and the last good configurat
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import anyio
@@ -128,11 +130,13 @@ class Keeper:
     def _look(self) -> frozenset[tuple[str, int, int]]:
         seen: set[tuple[str, int, int]] = set()
         for folder in self._loaded.config.rules.paths:
-            for path in [folder, *folder.rglob("*.y*ml")] if folder.is_dir() else [folder]:
-                try:
+            try:
+                paths = [folder, *folder.rglob("*.y*ml")] if folder.is_dir() else [folder]
+            except OSError:
+                continue  # cannot be looked into now: a later look tells
+            for path in paths:
+                with suppress(OSError):  # gone while looking: the next look tells
                     info = path.stat()
-                except OSError:
-                    continue  # gone while looking: the next look tells
-                if not path.is_dir():
-                    seen.add((str(path), info.st_mtime_ns, info.st_size))
+                    if not stat.S_ISDIR(info.st_mode):
+                        seen.add((str(path), info.st_mtime_ns, info.st_size))
         return frozenset(seen)

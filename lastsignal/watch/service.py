@@ -32,6 +32,7 @@ from lastsignal.watch.daemon import Daemon
 from lastsignal.watch.excerpts import Excerpts
 from lastsignal.watch.keeper import Keeper, LoadConfig, LoadRules
 from lastsignal.watch.notifying import Notifying
+from lastsignal.watch.open_files import open_files_allowed
 from lastsignal.watch.pipeline import Pipeline, Pipelines
 from lastsignal.watch.standing import Standing
 from lastsignal.watch.telling import Teller
@@ -74,7 +75,7 @@ async def watch(request: Request, log: Any) -> None:
         daemon = restored(request, rules, store, log)
         metrics.storing.set_aside.add(1 if store.set_aside else 0)
         tailer = Tailer(
-            settings.tailer_settings(config),
+            settings.tailer_settings(config, open_files(config.limits.max_open_files, log)),
             daemon.pipelines.checkpoints(),
             on_trouble=teller.trouble,
         )
@@ -90,6 +91,19 @@ async def watch(request: Request, log: Any) -> None:
         raise innermost(group) from None
     finally:
         store.close()
+
+
+def open_files(wanted: int, log: Any) -> int:
+    """Return how many traces may be open, and say so where that is fewer than are wanted."""
+    allowed = open_files_allowed(wanted)
+    if allowed < wanted:
+        log.warning(
+            "open_files_limited",
+            wanted=wanted,
+            allowed=allowed,
+            hint="raise the limit of open files (LimitNOFILE= of systemd, ulimit -n)",
+        )
+    return allowed
 
 
 def innermost(error: BaseException) -> BaseException:

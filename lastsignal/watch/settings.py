@@ -18,8 +18,8 @@ ONLY_AT_START = ("state_dir", "inputs", "http", "limits", "aliases")
 """What of the configuration a running daemon cannot change."""
 
 
-def tailer_settings(config: configured.Config) -> TailerConfig:
-    """Return what is tailed."""
+def tailer_settings(config: configured.Config, max_open_files: int) -> TailerConfig:
+    """Return what is tailed, and how many files may be open for it."""
     inputs, limits = config.inputs, config.limits
     return TailerConfig(
         patterns=tuple(inputs.paths),
@@ -29,7 +29,7 @@ def tailer_settings(config: configured.Config) -> TailerConfig:
         own_paths=(str(config.state_dir), *([own_log] if (own_log := own_file()) else [])),
         scan_interval=inputs.scan_interval,
         poll_interval=inputs.poll_interval,
-        max_open_files=limits.max_open_files,
+        max_open_files=max_open_files,
         max_deleted_files=limits.max_deleted_files,
         wait_after_rename=inputs.wait_after_rename,
         copy_patience=inputs.copy_patience,

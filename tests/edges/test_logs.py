@@ -146,6 +146,25 @@ def test_a_trace_cannot_forge_lines_or_steer_a_terminal() -> None:
     assert r"\u202e" in text
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_name_of_a_file_that_is_no_text_is_shown(terminal: bool) -> None:
+    stream = configured(Terminal() if terminal else None)
+    structlog.get_logger().warning("file lost", path=os.fsdecode(b"/a/b\xff.jsonl"))
+
+    assert "/a/b\\xff.jsonl" in stream.getvalue().replace("\\\\", "\\")
+
+
+def test_a_value_of_a_megabyte_is_shortened_in_its_middle() -> None:
+    stream = configured()
+    structlog.get_logger().warning("x", summary="a" * 500_000 + "b" * 500_000)
+
+    (line,) = written(stream)
+    assert len(line["summary"]) < 4100
+    assert line["summary"].startswith("aaa")
+    assert "996000 characters" in line["summary"]
+    assert line["summary"].endswith("bbb")
+
+
 def test_what_json_does_not_know_is_written_as_text() -> None:
     stream = configured()
     structlog.get_logger().warning("x", path=Path("/a"), both=(Path("/b"), {1: Path("/c")}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import sqlite3
@@ -125,6 +126,23 @@ def test_a_line_without_end_is_skipped_and_takes_no_memory(tmp_path: Path) -> No
         assert daemon.metric('skipped_total{reason="record_too_long"}') == 1
         assert daemon.lines("skipped")[0]["reason"] == "record_too_long"
         assert peak_mb(daemon) - before < 30
+
+
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is missing")
+@pytest.mark.parametrize("limit", ["64:64", "64:1024"])
+def test_few_open_files_are_enough(tmp_path: Path, limit: str) -> None:
+    daemon = Watch(tmp_path)
+    try:
+        daemon.start(before=("prlimit", f"--nofile={limit}")).ready()
+        for number in range(300):
+            write(daemon.traces / f"{number}.jsonl", failure(f"r{number}"))
+        wait_for(lambda: len(incidents(daemon.state)) == 300, "all findings")
+        assert daemon.get("/-/ready")[0] == 200
+        assert daemon.says("open_files_limited") == (limit == "64:64")
+        assert not daemon.says("commit_failed")
+        assert daemon.stop() == 0
+    finally:
+        daemon.kill()
 
 
 # -- what stands in the state --------------------------------------------------------------
