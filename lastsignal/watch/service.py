@@ -31,6 +31,7 @@ from lastsignal.watch.analysis import Analysis
 from lastsignal.watch.daemon import Daemon
 from lastsignal.watch.excerpts import Excerpts
 from lastsignal.watch.keeper import Keeper, LoadConfig, LoadRules
+from lastsignal.watch.lag import Lag
 from lastsignal.watch.notifying import Notifying
 from lastsignal.watch.open_files import open_files_allowed
 from lastsignal.watch.pipeline import Pipeline, Pipelines
@@ -193,12 +194,11 @@ class Service:
 
     async def _stand(self) -> None:
         """Tell the metrics how the parts stand."""
-        behind_since: float | None = None
+        lag = Lag()
         while True:
-            stats, now = self.tailer.stats(), time.monotonic()
-            behind_since = (behind_since or now) if stats.behind_bytes else None
-            lag = 0.0 if behind_since is None else now - behind_since
-            self.teller.stand(stats, self.daemon.analysis, lag)
+            stats = self.tailer.stats()
+            late = lag.seconds(time.monotonic(), self.teller.bytes_read, stats.behind_bytes)
+            self.teller.stand(stats, self.daemon.analysis, late)
             self.teller.store(self.daemon.store, self.notifying.outboxes)
             await anyio.sleep(STAND_INTERVAL)
 

@@ -38,6 +38,8 @@ class Teller(Observer):
     def __init__(self, metrics: Metrics, log: Any) -> None:
         self.metrics = metrics
         self.log = log
+        self.bytes_read = 0
+        """Since the start."""
         self._said: dict[tuple[str, str], float] = {}
         self._evicted = (0, 0)
         self._next_groups = 0.0
@@ -45,6 +47,7 @@ class Teller(Observer):
     def read(self, piece: Piece, events: Sequence[Event], account: Account) -> None:
         """Count what a piece of a file gave."""
         reading = self.metrics.reading
+        self.bytes_read += len(piece.data)
         reading.bytes.add(len(piece.data))
         reading.lines.add(piece.data.count(b"\n"))
         for reason, count in account.skipped.items():
