@@ -69,7 +69,7 @@ class Engine:
     def feed(self, events: Iterable[Event]) -> list[Group]:
         """Take events in order; return the open groups that changed, each once."""
         state, plans = self.state, self._plans
-        traces, clocks = state.traces, state.clocks
+        traces, clocks, deadlines = state.traces, state.clocks, state.deadlines
         dirty, no_deadline = state.dirty if state.remembers else None, NO_DEADLINE
         source, clock = None, 0.0
         for event in events:
@@ -79,12 +79,12 @@ class Engine:
                     clocks[source] = clock
                 source = event.source
                 clock = clocks.get(source, 0.0)
-                state.feeding, state.soonest = source, state.next_deadline(source)
+                deadlines.feed(source)
             if timestamp > clock:
                 clock = timestamp
-                if clock > state.soonest:
+                if clock > deadlines.soonest:
                     self._waits.judge_until(source, clock)
-                    state.soonest = state.next_deadline(source)
+                    deadlines.feed(source)
             trace = traces.get(event.trace_id)
             if trace is None:
                 trace = state.open_trace(event)
@@ -102,7 +102,7 @@ class Engine:
                 dirty.add(trace.trace_id)
         if source is not None:
             clocks[source] = clock
-        state.feeding = None
+        deadlines.feed(None)
         return state.take_changed()
 
     def advance(self, source: str, time: float) -> list[Group]:
@@ -127,7 +127,6 @@ class Engine:
                 shared=state.shared,
                 ended=list(state.ended),
                 clocks=state.clocks,
-                deadlines=state.deadlines,
                 fingerprints={rule.key: rule.fingerprint for rule in self.rules},
                 field_bits=self.program.field_bits,
                 evicted_traces=state.evicted_traces,
@@ -154,11 +153,11 @@ class Engine:
             setattr(state.shared, name, getattr(saved.shared, name))
         state.ended = dict.fromkeys(one for one in saved.ended if one in state.traces)
         state.clocks.update(saved.clocks)
-        state.deadlines = saved.deadlines
         state.evicted_traces = saved.evicted_traces
         same = {r.key for r in self.rules if saved.fingerprints.get(r.key) == r.fingerprint}
         for trace in [*state.traces.values(), state.shared]:
             self._fit(trace, same, saved.field_bits)
+            state.deadlines.restore(trace)
 
     def _fit(self, trace: TraceState, same: set[str], field_bits: dict[str, int]) -> None:
         """Keep only what these rules remember, and put its bits at their places in this program."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from lastsignal.core.deadlines import Deadlines
 from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group
@@ -24,9 +25,6 @@ SHARED = ""
 MAX_ENDED = 1000
 """Traces that have ended and keep the memory of their windows; what ended before is sealed."""
 
-Deadline = tuple[float, str, str]
-"""(event time, trace id, key): the key of a group, of an open call after `CALL`, or empty."""
-
 
 class State:
     """The mutable state of one engine.
@@ -43,17 +41,13 @@ class State:
         """Traces whose last agent has ended, in that order, until they are sealed."""
         self.clocks: dict[str, float] = {}
         """By source, the highest time seen."""
-        self.deadlines: dict[str, list[Deadline]] = {}
-        """By source, heaps."""
+        self.deadlines = Deadlines()
         self.dirty: set[str] = set()
         self.gone: set[str] = set()
         """Traces given up since the last `take_changes`."""
         self.evicted_traces = 0
         self.remembers = remembers
         self.max_traces = max_traces
-        self.feeding: str | None = None
-        self.soonest = NO_DEADLINE
-        """The next deadline of the source that is being fed."""
         self._changed: dict[tuple[str, str], Group] = {}
 
     def trace(self, trace_id: str) -> TraceState | None:
@@ -200,24 +194,11 @@ class State:
         if self.remembers:
             self.gone.add(trace_id)
 
-    # -- deadlines -------------------------------------------------------------------------
-
-    def push(self, source: str, deadline: Deadline) -> None:
-        """Look again when this source's clock has passed the deadline."""
-        heapq.heappush(self.deadlines.setdefault(source, []), deadline)
-        if source == self.feeding and deadline[0] < self.soonest:
-            self.soonest = deadline[0]
-
-    def next_deadline(self, source: str) -> float:
-        """Return the next deadline of a source."""
-        heap = self.deadlines.get(source)
-        return heap[0][0] if heap else NO_DEADLINE
-
     def wait(self, source: str, home: TraceState, key: str, group: Group) -> None:
         """Look at a group when its deadline comes; one look is enough however often it moves."""
         if not group.run:
             group.run = 1
-            self.push(source, (group.times[0], home.trace_id, key))
+            self.deadlines.push(source, home, group.times[0], key)
 
 
 def _wake(home: TraceState, rule: str, bit: int) -> None:
@@ -252,7 +233,6 @@ class Header(msgspec.Struct):
     shared: TraceState
     ended: list[str]
     clocks: dict[str, float]
-    deadlines: dict[str, list[Deadline]]
     fingerprints: dict[str, str]
     """By rule: its memory holds only while this is the same."""
     field_bits: dict[str, int]

@@ -73,6 +73,8 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False):
     """When groups in which nothing counts any more are to be given up next."""
     deadline: float = NO_DEADLINE
     """When its open calls are to be judged next."""
+    waits: dict[str, tuple[float, str]] = {}
+    """What is to be looked at again, by key: when, and by the clock of which source."""
     open_calls: dict[str, OpenCall] = {}
     open_agents: dict[str, Mark] = {}
     root: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator
 
 from lastsignal.core.detectors import Detector
@@ -40,18 +39,19 @@ class Waits:
         """Look at a trace's open calls and its run when the shortest wait is over."""
         if self.patience < NO_DEADLINE:
             trace.deadline = now + self.patience
-            self._state.push(source, (trace.deadline, trace.trace_id, ""))
+            self._state.deadlines.push(source, trace, trace.deadline, "")
 
     def judge_all(self, sources: Iterable[str] | None) -> None:
         """Judge every wait that is still open: nothing more will come of these sources."""
         state = self._state
-        names = list(state.deadlines) if sources is None else list(sources)
+        names = state.deadlines.sources() if sources is None else list(sources)
         waiting: set[str] = set()
         for source in names:
-            for _, trace_id, key in state.deadlines.pop(source, []):
+            for _, trace_id, key in state.deadlines.take(source):
                 trace = state.trace(trace_id)
                 if trace is not None:
                     waiting.add(trace_id)
+                    trace.waits.pop(key, None)
                     if key and key[0] != CALL:
                         self._judge_group(trace, key, NO_DEADLINE)
         for trace_id in sorted(waiting):
@@ -62,13 +62,14 @@ class Waits:
 
     def judge_until(self, source: str, clock: float) -> None:
         """Judge every wait whose time is over by this source's clock."""
-        heap = self._state.deadlines.get(source)
-        while heap and heap[0][0] < clock:
-            _, trace_id, key = heapq.heappop(heap)
+        deadlines = self._state.deadlines
+        while (next_one := deadlines.pop(source, clock)) is not None:
+            _, trace_id, key = next_one
             trace = self._state.trace(trace_id)
             if trace is None:
                 continue
-            self._state.touch(trace_id)  # what it knows of its waits changes with the heap
+            self._state.touch(trace_id)
+            trace.waits.pop(key, None)
             if not key:
                 again = self._judge_trace(source, trace, clock)
             elif key[0] == CALL:
@@ -76,8 +77,7 @@ class Waits:
             else:
                 again = self._judge_group(trace, key, clock)
             if again < NO_DEADLINE:
-                self._state.push(source, (again, trace_id, key))
-                heap = self._state.deadlines[source]
+                deadlines.push(source, trace, again, key)
 
     def _judge_group(self, trace: TraceState, key: str, clock: float) -> float:
         """Fire a silence whose deadline has passed; return when to look again."""
@@ -110,8 +110,8 @@ class Waits:
                 due = self._judge_call(trace, call, clock)
                 if due < NO_DEADLINE:
                     call.scheduled = True
-                    self._state.push(
-                        source, (due, trace.trace_id, f"{CALL}{call.offset}{CALL}{key}")
+                    self._state.deadlines.push(
+                        source, trace, due, f"{CALL}{call.offset}{CALL}{key}"
                     )
         due = self._judge_run(trace, clock)
         if due < NO_DEADLINE:

@@ -67,7 +67,7 @@ class Analysis:
 
     def advance(self, source: str, now: float) -> bool:
         """Let the clock of a source that stands at its end go on."""
-        if self.engine.state.next_deadline(source) >= now:
+        if self.engine.state.deadlines.next(source) >= now:
             return False  # there may be thousands of files, most of which nobody waits for
         return self._note(self.engine.advance(source, now))
 

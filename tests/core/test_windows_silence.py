@@ -41,7 +41,7 @@ def test_a_heartbeat_that_comes_in_time_for_ever_keeps_one_deadline(bench: Make)
     for at in range(0, 300, 3):
         beat(work, at)
     assert work.found() == []
-    assert len(work.engine.state.deadlines["s"]) == 1
+    assert len(work.engine.state.deadlines.take("s")) == 1
 
 
 def test_the_next_beat_heals_and_a_second_stop_opens_it_again(bench: Make) -> None:
