@@ -110,7 +110,7 @@ def test_the_program_runs_where_no_memory_may_be_written_and_executed() -> None:
         if libc.prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0):
             os._exit(77)
 
-    modules = "cli commands.watch edges.http edges.metrics edges.logs edges.store edges.config".split()
+    modules = "cli commands.watch edges.http edges.metrics edges.logs edges.store".split()
     imports = ", ".join(f"lastsignal.{name}" for name in modules)
     run = f"import {imports}; lastsignal.cli.main(['diagnose', 'docs/examples/quota.jsonl'])"
     said = subprocess.run(

@@ -16,6 +16,7 @@ from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
 from lastsignal.core.program import Program
 from lastsignal.core.rules import Rule
+from lastsignal.core.shelf import MAX_LIVE, Shelf
 from lastsignal.core.state import Header, State
 from lastsignal.core.steps import Hooks
 from lastsignal.core.traces import NO_DEADLINE, TraceState, mark_of
@@ -30,13 +31,19 @@ class Engine:
         rules: what to look for.
         max_traces: open traces kept; beyond it those idle for longest are given up and counted.
         remembers: note which traces change, for a store that writes only these.
+        max_live: of these traces, how many are kept as objects; the others take less memory.
     """
 
     def __init__(
-        self, rules: Sequence[Rule], max_traces: int = 200_000, *, remembers: bool = False
+        self,
+        rules: Sequence[Rule],
+        max_traces: int = 200_000,
+        *,
+        remembers: bool = False,
+        max_live: int = MAX_LIVE,
     ) -> None:
         self.rules = list(rules)
-        self.state = State(max_traces, remembers)
+        self.state = State(max_traces, remembers, max_live)
         hooks = Hooks(
             self.state.create,
             self.state.wake,
@@ -54,7 +61,7 @@ class Engine:
         self._plans["agent_end"] = (self._end_agent, self.program.cells["agent_end"])
 
     @property
-    def traces(self) -> dict[str, TraceState]:
+    def traces(self) -> Shelf:
         """The traces that are known, by id."""
         return self.state.traces
 
@@ -69,7 +76,7 @@ class Engine:
     def feed(self, events: Iterable[Event]) -> list[Group]:
         """Take events in order; return the open groups that changed, each once."""
         state, plans = self.state, self._plans
-        traces, clocks, deadlines = state.traces, state.clocks, state.deadlines
+        traces, clocks, deadlines = state.traces.live, state.clocks, state.deadlines
         dirty, no_deadline = state.dirty if state.remembers else None, NO_DEADLINE
         source, clock = None, 0.0
         for event in events:
@@ -87,7 +94,7 @@ class Engine:
                     deadlines.feed(source)
             trace = traces.get(event.trace_id)
             if trace is None:
-                trace = state.open_trace(event)
+                trace = state.fetch(event)
             trace.events += 1
             if timestamp > trace.last_at:
                 trace.last_at = timestamp
@@ -103,6 +110,7 @@ class Engine:
         if source is not None:
             clocks[source] = clock
         deadlines.feed(None)
+        state.traces.tidy()
         return state.take_changed()
 
     def advance(self, source: str, time: float) -> list[Group]:
@@ -110,6 +118,7 @@ class Engine:
         if time > self.state.clocks.get(source, 0.0):
             self.state.clocks[source] = time
             self._waits.judge_until(source, time)
+            self.state.traces.tidy()
         return self.state.take_changed()
 
     def finish(self, sources: Iterable[str] | None = None) -> list[Group]:
@@ -135,7 +144,7 @@ class Engine:
 
     def trace_state(self, trace_id: str) -> bytes:
         """Return what is remembered of one trace, as MessagePack."""
-        return msgspec.msgpack.encode(self.state.traces[trace_id])
+        return self.state.traces.state(trace_id)
 
     def restore(self, header: bytes, traces: Iterable[bytes]) -> None:
         """Take back what `header` and `trace_state` gave; what rules that changed since then
@@ -146,18 +155,18 @@ class Engine:
         """
         saved = msgspec.msgpack.decode(header, type=Header)
         state = self.state
+        same = {r.key for r in self.rules if saved.fingerprints.get(r.key) == r.fingerprint}
         decode = msgspec.msgpack.Decoder(TraceState).decode
         for trace in map(decode, traces):
-            state.traces[trace.trace_id] = trace
+            self._fit(trace, same, saved.field_bits)
+            state.traces.add(trace)
+            state.traces.tidy()
         for name in saved.shared.__struct_fields__:  # in place: the compiled steps hold it
             setattr(state.shared, name, getattr(saved.shared, name))
         state.ended = dict.fromkeys(one for one in saved.ended if one in state.traces)
         state.clocks.update(saved.clocks)
         state.evicted_traces = saved.evicted_traces
-        same = {r.key for r in self.rules if saved.fingerprints.get(r.key) == r.fingerprint}
-        for trace in [*state.traces.values(), state.shared]:
-            self._fit(trace, same, saved.field_bits)
-            state.deadlines.restore(trace)
+        self._fit(state.shared, same, saved.field_bits)
 
     def _fit(self, trace: TraceState, same: set[str], field_bits: dict[str, int]) -> None:
         """Keep only what these rules remember, and put its bits at their places in this program."""
@@ -171,6 +180,7 @@ class Engine:
         if here != field_bits:
             seen = [name for name, bit in field_bits.items() if trace.seen & bit]
             trace.seen = sum(here.get(name, 0) for name in seen)
+        self.state.deadlines.restore(trace)
 
     def _end_agent(self, event: Event, trace: TraceState) -> None:
         end_agent(event, trace)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
 
 import msgspec
@@ -11,6 +10,7 @@ from lastsignal.core.deadlines import Deadlines
 from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group
+from lastsignal.core.shelf import Shelf
 from lastsignal.core.traces import (
     MAX_GROUPS,
     MAX_SHARED_GROUPS,
@@ -32,11 +32,12 @@ class State:
     Args:
         max_traces: open traces kept; beyond it those idle for longest are given up and counted.
         remembers: note which traces change, for a store that writes only these.
+        max_live: of these traces, how many are kept as objects.
     """
 
-    def __init__(self, max_traces: int, remembers: bool) -> None:
+    def __init__(self, max_traces: int, remembers: bool, max_live: int) -> None:
         self.shared = TraceState(trace_id=SHARED, started_at=0.0, last_at=0.0)
-        self.traces: dict[str, TraceState] = {}
+        self.traces = Shelf(max_live)
         self.ended: dict[str, None] = {}
         """Traces whose last agent has ended, in that order, until they are sealed."""
         self.clocks: dict[str, float] = {}
@@ -147,11 +148,15 @@ class State:
 
     # -- traces ----------------------------------------------------------------------------
 
-    def open_trace(self, event: Event) -> TraceState:
-        """Make the state of a trace that is seen for the first time."""
-        if len(self.traces) >= self.max_traces:
-            self._evict()
-        trace = self.traces[event.trace_id] = new_trace(event)
+    def fetch(self, event: Event) -> TraceState:
+        """Return the trace of an event that is not at hand; made where it is seen for the first
+        time."""
+        trace = self.traces.get(event.trace_id)
+        if trace is None:
+            if len(self.traces) >= self.max_traces:
+                self._evict()
+            trace = new_trace(event)
+            self.traces.add(trace)
         return trace
 
     def touch(self, trace_id: str) -> None:
@@ -181,15 +186,14 @@ class State:
 
     def _evict(self) -> None:
         """Give up the one per cent of traces that have been idle for longest."""
-        count = max(1, self.max_traces // 100)
-        idle = heapq.nsmallest(count, self.traces.values(), key=lambda trace: trace.last_at)
-        for trace in idle:
-            self.forget(trace.trace_id)
+        idle = self.traces.idlest(max(1, self.max_traces // 100))
+        for trace_id in idle:
+            self.forget(trace_id)
         self.evicted_traces += len(idle)
 
     def forget(self, trace_id: str) -> None:
         """Give a trace up."""
-        del self.traces[trace_id]
+        self.traces.remove(trace_id)
         self.ended.pop(trace_id, None)
         if self.remembers:
             self.gone.add(trace_id)

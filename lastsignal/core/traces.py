@@ -42,7 +42,7 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """Calls of the same operation that started while this one was open and carry no id either."""
 
 
-class TraceState(msgspec.Struct, kw_only=True, gc=False):
+class TraceState(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """One run, as far as it has been read; bounded, and serialisable on its own."""
 
     trace_id: str

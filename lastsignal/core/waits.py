@@ -48,6 +48,7 @@ class Waits:
         waiting: set[str] = set()
         for source in names:
             for _, trace_id, key in state.deadlines.take(source):
+                state.traces.tidy()
                 trace = state.trace(trace_id)
                 if trace is not None:
                     waiting.add(trace_id)
@@ -55,6 +56,7 @@ class Waits:
                     if key and key[0] != CALL:
                         self._judge_group(trace, key, NO_DEADLINE)
         for trace_id in sorted(waiting):
+            state.traces.tidy()
             trace = state.trace(trace_id)
             if trace is not None:
                 self._judge_trace("", trace, NO_DEADLINE)
@@ -64,6 +66,7 @@ class Waits:
         """Judge every wait whose time is over by this source's clock."""
         deadlines = self._state.deadlines
         while (next_one := deadlines.pop(source, clock)) is not None:
+            self._state.traces.tidy()
             _, trace_id, key = next_one
             trace = self._state.trace(trace_id)
             if trace is None:
@@ -177,7 +180,9 @@ class Waits:
     def _judge_ends(self, sources: set[str] | None) -> None:
         """A trace that stops on a failed call, without any word of an end, ended by it."""
         enough = {d.rule.key: d for d in self._program.detectors if d.ends_trace}
-        for trace in self._state.traces.values():
+        for trace_id in self._state.traces:
+            self._state.traces.tidy()
+            trace = self._state.traces[trace_id]
             if (
                 trace.last_call_status != "failed"
                 or trace.end is not None

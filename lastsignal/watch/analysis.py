@@ -87,6 +87,7 @@ class Analysis:
     def conclude(self, now: float) -> list[Notice]:
         """Bring the incidents up to date; return what is to be told."""
         for trace_id in self._changed:
+            self.engine.traces.tidy()
             trace = self.engine.traces.get(trace_id)
             if trace is not None:
                 shared = self.engine.shared_groups(trace_id)

@@ -26,12 +26,13 @@ class Bench:
     Args:
         rule: what it runs.
         mode: `one by one`; `restarting`: a new process, restored from a snapshot, meets each next
-            event; `at once`: events wait until something is asked.
+            event; `at once`: events wait until something is asked; `packing`: no trace stays an
+            object between two events.
     """
 
     def __init__(self, rule: Rule, mode: str) -> None:
         self.rule = rule
-        self.engine = Engine([rule])
+        self.engine = Engine([rule], max_live=0 if mode == "packing" else 4096)
         self.mode = mode
         self._waiting: list[Event] = []
         self._seen = 0
@@ -141,7 +142,7 @@ def _parse(window: Window, changes: dict[str, Any]) -> tuple[Rule | None, list[s
     return rule, problems
 
 
-@pytest.fixture(params=["one by one", "restarting", "at once"])
+@pytest.fixture(params=["one by one", "restarting", "at once", "packing"])
 def bench(request: pytest.FixtureRequest) -> Callable[..., Bench]:
     """Make a workbench from a window; each test runs in each mode, with the same result."""
 

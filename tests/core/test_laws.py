@@ -111,6 +111,20 @@ def test_batching_events_otherwise_never_changes_a_finding(
     assert judged(batched) == judged(whole)
 
 
+@given(made=st.lists(records, max_size=40))
+@settings(deadline=None, max_examples=60)
+def test_keeping_traces_as_bytes_never_changes_a_finding(made: list[dict[str, Any]]) -> None:
+    data = lines_of(made)
+    objects, packed = Engine(RULES), Engine(RULES, max_live=0)
+
+    objects.feed(read(data))
+    for event in read(data):
+        packed.feed([event])
+        assert not packed.traces.live
+
+    assert judged(packed) == judged(objects)
+
+
 @given(made=st.lists(records, min_size=1, max_size=40), at=st.integers(0, 40))
 @settings(deadline=None, max_examples=60)
 def test_a_restart_at_any_event_never_changes_a_finding(

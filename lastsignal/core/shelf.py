@@ -1,0 +1,102 @@
+"""All traces that are known; those that have been idle for longest are kept as bytes.
+
+A trace that is worked on takes several kilobytes of Python objects; as bytes it is below one, and
+below half of one when these are compressed, for most of them is names of fields and of files.
+"""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from lastsignal.core.traces import TraceState
+
+MAX_LIVE = 4096
+"""Traces kept as objects, by default."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(TraceState).decode
+
+
+class Shelf(Mapping[str, TraceState]):
+    """The traces by id.
+
+    Whoever takes one out may change it until the next `tidy`, which packs what is too many.
+
+    Args:
+        max_live: traces kept as objects.
+    """
+
+    def __init__(self, max_live: int = MAX_LIVE) -> None:
+        self.live: dict[str, TraceState] = {}
+        """Those that are objects."""
+        self._packed: dict[str, bytes] = {}
+        """The others, the idlest first."""
+        self._max_live = max_live
+
+    def __getitem__(self, trace_id: str) -> TraceState:
+        trace = self.live.get(trace_id)
+        if trace is None:
+            packed = self._packed.pop(trace_id)
+            trace = self.live[trace_id] = _decode(zlib.decompress(packed))
+        return trace
+
+    def __contains__(self, trace_id: object) -> bool:
+        return trace_id in self.live or trace_id in self._packed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._packed, *self.live])
+
+    def __len__(self) -> int:
+        return len(self.live) + len(self._packed)
+
+    def add(self, trace: TraceState) -> None:
+        """Put a new trace in, or one that takes the place of its elder self."""
+        self._packed.pop(trace.trace_id, None)
+        self.live[trace.trace_id] = trace
+
+    def remove(self, trace_id: str) -> None:
+        """Give a trace up, if it is there."""
+        if self.live.pop(trace_id, None) is None:
+            self._packed.pop(trace_id, None)
+
+    def pop(self) -> TraceState:
+        """Take any trace out for good.
+
+        Raises:
+            KeyError: there is none.
+        """
+        if self.live:
+            return self.live.popitem()[1]
+        return _decode(zlib.decompress(self._packed.popitem()[1]))
+
+    def state(self, trace_id: str) -> bytes:
+        """Return a trace as MessagePack.
+
+        Raises:
+            KeyError: it is not there.
+        """
+        packed = self._packed.get(trace_id)
+        return _encode(self.live[trace_id]) if packed is None else zlib.decompress(packed)
+
+    def idlest(self, count: int) -> list[str]:
+        """Return the ids of the traces that have been idle for longest."""
+        packed = [trace_id for trace_id, _ in zip(self._packed, range(count), strict=False)]
+        return packed + self._idlest_live(count - len(packed))
+
+    def tidy(self) -> None:
+        """Pack the idlest where more than allowed are objects: half, so that it is seldom done.
+
+        Nobody may hold a trace across this.
+        """
+        if len(self.live) <= self._max_live:
+            return
+        for trace_id in self._idlest_live(len(self.live) - self._max_live // 2):
+            self._packed[trace_id] = zlib.compress(_encode(self.live.pop(trace_id)), 1)
+
+    def _idlest_live(self, count: int) -> list[str]:
+        idle = heapq.nsmallest(count, self.live.values(), key=lambda trace: trace.last_at)
+        return [trace.trace_id for trace in idle]

@@ -1,0 +1,76 @@
+"""The shelf of traces: the idlest as bytes, and whoever asks never sees a difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from lastsignal.core.shelf import Shelf
+from lastsignal.core.traces import TraceState
+
+
+def shelf(count: int, max_live: int) -> Shelf:
+    """Return a shelf of traces t0, t1, …, each idle for longer than the next."""
+    made = Shelf(max_live)
+    for number in range(count):
+        made.add(TraceState(trace_id=f"t{number}", started_at=0.0, last_at=float(number)))
+    made.tidy()
+    return made
+
+
+def test_the_idlest_are_packed_and_half_of_what_is_allowed_stays() -> None:
+    assert list(shelf(10, 6).live) == ["t7", "t8", "t9"]
+    assert list(shelf(6, 6).live) == ["t0", "t1", "t2", "t3", "t4", "t5"]
+
+
+def test_all_are_there_whatever_they_are_kept_as() -> None:
+    made = shelf(10, 4)
+    assert len(made) == 10
+    assert sorted(made) == [f"t{number}" for number in range(10)]
+    assert "t0" in made
+    assert "t10" not in made
+    assert made.get("t10") is None
+    with pytest.raises(KeyError):
+        made["t10"]
+
+
+def test_what_is_changed_is_changed_for_good() -> None:
+    made = shelf(4, 2)
+    made["t0"].calls = 7
+    made.tidy()
+    made["t1"].calls = 8
+    made.tidy()
+    assert (made["t0"].calls, made["t1"].calls) == (7, 8)
+
+
+def test_the_state_is_the_same_bytes_packed_or_not() -> None:
+    made = shelf(2, 1)
+    packed = made.state("t0")
+    assert made["t0"].last_at == 0.0
+    assert made.state("t0") == packed
+    with pytest.raises(KeyError):
+        made.state("t9")
+
+
+def test_the_idlest_go_first_packed_or_not() -> None:
+    made = shelf(10, 6)
+    assert made.idlest(3) == ["t0", "t1", "t2"]
+    assert made.idlest(8) == [f"t{number}" for number in range(8)]
+    made.remove("t0")
+    made.remove("t9")
+    made.remove("t9")
+    assert len(made) == 8
+    assert made.idlest(1) == ["t1"]
+
+
+def test_each_is_taken_out_once() -> None:
+    made = shelf(10, 4)
+    assert sorted(made.pop().trace_id for _ in range(10)) == sorted(f"t{n}" for n in range(10))
+    with pytest.raises(KeyError):
+        made.pop()
+
+
+def test_a_trace_takes_the_place_of_its_elder_self() -> None:
+    made = shelf(4, 2)
+    made.add(TraceState(trace_id="t0", started_at=0.0, last_at=9.0, calls=5))
+    assert len(made) == 4
+    assert made["t0"].calls == 5
