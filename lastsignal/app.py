@@ -155,7 +155,7 @@ def diagnoses(engine: Engine) -> list[Diagnosis]:
     """Return the diagnosis of every trace, in order of their start; the engine is used up."""
     found = []
     while engine.traces:  # each gives way to its diagnosis: both of all traces would not fit
-        trace = engine.traces.pop()
+        trace = engine.traces.take_any()
         found.append(diagnose_trace(engine, trace, engine.shared_groups(trace.trace_id)))
     return sorted(found, key=lambda one: (one.started_at or 0.0, one.trace_id))
 

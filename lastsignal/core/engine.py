@@ -17,7 +17,7 @@ from lastsignal.core.groups import Group, Signal
 from lastsignal.core.program import Program
 from lastsignal.core.rules import Rule
 from lastsignal.core.shelf import MAX_LIVE, Shelf
-from lastsignal.core.state import Header, State
+from lastsignal.core.state import Header, State, rules_of
 from lastsignal.core.steps import Hooks
 from lastsignal.core.traces import NO_DEADLINE, TraceState, mark_of
 from lastsignal.core.waits import Waits, is_latest, still_waits
@@ -171,6 +171,7 @@ class Engine:
     def _fit(self, trace: TraceState, same: set[str], field_bits: dict[str, int]) -> None:
         """Keep only what these rules remember, and put its bits at their places in this program."""
         trace.groups = {key: group for key, group in trace.groups.items() if group.rule in same}
+        self.state.tally.update(rules_of(trace))
         trace.active, trace.awake = 0, {}
         for group in trace.groups.values():
             detector = self.program.by_rule[group.rule]

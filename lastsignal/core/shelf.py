@@ -58,13 +58,17 @@ class Shelf(Mapping[str, TraceState]):
         self._packed.pop(trace.trace_id, None)
         self.live[trace.trace_id] = trace
 
-    def remove(self, trace_id: str) -> None:
-        """Give a trace up, if it is there."""
-        if self.live.pop(trace_id, None) is None:
-            self._packed.pop(trace_id, None)
+    def take(self, trace_id: str) -> TraceState:
+        """Take a trace out for good.
 
-    def pop(self) -> TraceState:
-        """Take any trace out for good.
+        Raises:
+            KeyError: it is not there.
+        """
+        trace = self.live.pop(trace_id, None)
+        return _decode(zlib.decompress(self._packed.pop(trace_id))) if trace is None else trace
+
+    def take_any(self) -> TraceState:
+        """Take some trace out for good.
 
         Raises:
             KeyError: there is none.

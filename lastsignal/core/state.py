@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
@@ -46,6 +47,8 @@ class State:
         self.dirty: set[str] = set()
         self.gone: set[str] = set()
         """Traces given up since the last `take_changes`."""
+        self.tally: Counter[str] = Counter()
+        """How many groups each rule has, in all traces and across them."""
         self.evicted_traces = 0
         self.remembers = remembers
         self.max_traces = max_traces
@@ -69,12 +72,14 @@ class State:
         if len(groups) >= limit:
             stale = next((k for k, g in groups.items() if not g.is_open), next(iter(groups)))
             given_up = groups.pop(stale)
+            self.tally[given_up.rule] -= 1
             if given_up.rule in home.awake and not given_up.rests:
                 home.awake[given_up.rule] -= 1
             home.evicted += 1
         group = groups[key] = Group(
             rule=detector.rule.key, values=detector.values(event), trace_id=event.trace_id
         )
+        self.tally[group.rule] += 1
         if detector.bit:
             _wake(home, group.rule, detector.bit)
         home.sweep_at = min(home.sweep_at, event.timestamp + detector.lasts)
@@ -95,8 +100,10 @@ class State:
     def heal(self, home: TraceState, key: str, group: Group, detector: Detector) -> None:
         """Forget a group that has not fired; mark one that has as ended well, and let it rest."""
         if group.opened_at is None:
-            if home.groups.pop(key, None) is not None and detector.bit:
-                _rest(home, group.rule, detector.bit)
+            if home.groups.pop(key, None) is not None:
+                self.tally[group.rule] -= 1
+                if detector.bit:
+                    _rest(home, group.rule, detector.bit)
             return
         if not group.healed:
             group.healed = True
@@ -181,7 +188,7 @@ class State:
             del self.ended[oldest]
             ended = self.traces.get(oldest)
             if ended is not None and not ended.open_agents:
-                seal(ended)
+                self.tally.subtract(seal(ended))
                 self.touch(oldest)
 
     def _evict(self) -> None:
@@ -193,7 +200,7 @@ class State:
 
     def forget(self, trace_id: str) -> None:
         """Give a trace up."""
-        self.traces.remove(trace_id)
+        self.tally.subtract(rules_of(self.traces.take(trace_id)))
         self.ended.pop(trace_id, None)
         if self.remembers:
             self.gone.add(trace_id)
@@ -217,8 +224,17 @@ def _rest(home: TraceState, rule: str, bit: int) -> None:
         home.active &= ~bit
 
 
-def seal(trace: TraceState) -> None:
-    """Give up what an ended trace's windows remember; its findings and totals stay."""
+def rules_of(trace: TraceState) -> list[str]:
+    """Return the rule of each group of a trace."""
+    return [group.rule for group in trace.groups.values()]
+
+
+def seal(trace: TraceState) -> list[str]:
+    """Give up what an ended trace's windows remember; its findings and totals stay.
+
+    Returns the rules of the groups that are gone.
+    """
+    gone = [group.rule for group in trace.groups.values() if not group.is_open]
     kept = {key: group for key, group in trace.groups.items() if group.is_open}
     for group in kept.values():
         group.times, group.numbers, group.things, group.partial = [], [], [], []
@@ -229,6 +245,7 @@ def seal(trace: TraceState) -> None:
         trace.timeline = trace.timeline[:1]
     trace.open_calls, trace.last_arguments, trace.model_order = {}, {}, {}
     trace.failing = {}
+    return gone
 
 
 class Header(msgspec.Struct):

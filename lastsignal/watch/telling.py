@@ -22,7 +22,6 @@ from lastsignal.watch.observer import Observer
 from lastsignal.watch.pipeline import Account
 
 SAMPLE_EVERY = 60.0  # seconds between log lines about the same reason for skipping
-GROUPS_EVERY = 5.0  # seconds between counts of what the rules keep
 
 Log = structlog.stdlib.BoundLogger
 
@@ -42,7 +41,6 @@ class Teller(Observer):
         """Since the start."""
         self._said: dict[tuple[str, str], float] = {}
         self._evicted = (0, 0)
-        self._next_groups = 0.0
 
     def read(self, piece: Piece, events: Sequence[Event], account: Account) -> None:
         """Count what a piece of a file gave."""
@@ -170,20 +168,10 @@ class Teller(Observer):
             incidents.open.set(standing[severity], severity)
 
     def _groups(self, analysis: Analysis) -> None:
-        """Count the groups of each rule, so seldom that it never takes more than 1 % of the time.
-
-        There may be hundreds of thousands of traces.
-        """
-        began = time.monotonic()
-        if began < self._next_groups:
-            return
         counts: Counter[str] = Counter({rule.id: 0 for rule in analysis.engine.rules})
-        for trace in [analysis.engine.state.shared, *analysis.engine.traces.values()]:
-            for group in trace.groups.values():
-                counts[group.rule.partition("@")[0]] += 1
+        for key, count in analysis.engine.state.tally.items():
+            counts[key.partition("@")[0]] += count
         self.metrics.judging.groups.replace({(rule,): n for rule, n in counts.items()})
-        ended = time.monotonic()
-        self._next_groups = ended + max(GROUPS_EVERY, 100 * (ended - began))
 
     def _sample(self, source: str, reason: str, count: int) -> None:
         self._say((reason, source), "skipped", source=source, reason=reason, count=count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -121,7 +122,10 @@ def test_keeping_traces_as_bytes_never_changes_a_finding(made: list[dict[str, An
     for event in read(data):
         packed.feed([event])
         assert not packed.traces.live
+    traces = [*packed.traces.values(), packed.state.shared]
+    counted = Counter(group.rule for trace in traces for group in trace.groups.values())
 
+    assert +packed.state.tally == counted
     assert judged(packed) == judged(objects)
 
 

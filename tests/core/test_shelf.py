@@ -55,18 +55,19 @@ def test_the_idlest_go_first_packed_or_not() -> None:
     made = shelf(10, 6)
     assert made.idlest(3) == ["t0", "t1", "t2"]
     assert made.idlest(8) == [f"t{number}" for number in range(8)]
-    made.remove("t0")
-    made.remove("t9")
-    made.remove("t9")
+    assert made.take("t0").last_at == 0.0
+    assert made.take("t9").last_at == 9.0
+    with pytest.raises(KeyError):
+        made.take("t9")
     assert len(made) == 8
     assert made.idlest(1) == ["t1"]
 
 
 def test_each_is_taken_out_once() -> None:
     made = shelf(10, 4)
-    assert sorted(made.pop().trace_id for _ in range(10)) == sorted(f"t{n}" for n in range(10))
+    assert sorted(made.take_any().trace_id for _ in range(10)) == sorted(f"t{n}" for n in range(10))
     with pytest.raises(KeyError):
-        made.pop()
+        made.take_any()
 
 
 def test_a_trace_takes_the_place_of_its_elder_self() -> None:
