@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from lastsignal.core.calls import ACCOUNTS, end_agent
 from lastsignal.core.detectors import Detector
@@ -17,7 +18,7 @@ from lastsignal.core.groups import Group, Signal
 from lastsignal.core.program import Program
 from lastsignal.core.rules import Rule
 from lastsignal.core.shelf import MAX_LIVE, Shelf
-from lastsignal.core.state import Header, State, rules_of
+from lastsignal.core.state import Header, SharedGroup, State, rules_of
 from lastsignal.core.steps import Hooks
 from lastsignal.core.traces import NO_DEADLINE, TraceState, mark_of
 from lastsignal.core.waits import Waits, is_latest, still_waits
@@ -50,6 +51,7 @@ class Engine:
             self._signal,
             self._settle,
             self._sweep,
+            self.state.dirty_groups.add if remembers else None,
             self.state.shared,
         )
         self.program = Program(rules, hooks)
@@ -129,11 +131,11 @@ class Engine:
     # -- what a restart needs --------------------------------------------------------------
 
     def header(self) -> bytes:
-        """Return what is remembered besides the traces, as MessagePack."""
+        """Return what is remembered besides traces and groups across them, as MessagePack."""
         state = self.state
         return msgspec.msgpack.encode(
             Header(
-                shared=state.shared,
+                shared=replace(state.shared, groups={}),
                 ended=list(state.ended),
                 clocks=state.clocks,
                 fingerprints={rule.key: rule.fingerprint for rule in self.rules},
@@ -146,9 +148,17 @@ class Engine:
         """Return what is remembered of one trace, as MessagePack."""
         return self.state.traces.state(trace_id)
 
-    def restore(self, header: bytes, traces: Iterable[bytes]) -> None:
-        """Take back what `header` and `trace_state` gave; what rules that changed since then
-        remember is left out.
+    def group_state(self, key: str) -> bytes:
+        """Return what is remembered of one group across traces, as MessagePack.
+
+        Raises:
+            KeyError: there is none of this key.
+        """
+        return msgspec.msgpack.encode(SharedGroup(key, self.state.shared.groups[key]))
+
+    def restore(self, header: bytes, traces: Iterable[bytes], groups: Iterable[bytes]) -> None:
+        """Take back what `header`, `trace_state` and `group_state` gave; what rules that changed
+        since then remember is left out.
 
         Raises:
             msgspec.MsgspecError: it is no state of ours.
@@ -163,6 +173,8 @@ class Engine:
             state.traces.tidy()
         for name in saved.shared.__struct_fields__:  # in place: the compiled steps hold it
             setattr(state.shared, name, getattr(saved.shared, name))
+        decode_group = msgspec.msgpack.Decoder(SharedGroup).decode
+        state.shared.groups.update((one.key, one.group) for one in map(decode_group, groups))
         state.ended = dict.fromkeys(one for one in saved.ended if one in state.traces)
         state.clocks.update(saved.clocks)
         state.evicted_traces = saved.evicted_traces

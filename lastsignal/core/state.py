@@ -45,6 +45,8 @@ class State:
         """By source, the highest time seen."""
         self.deadlines = Deadlines()
         self.dirty: set[str] = set()
+        self.dirty_groups: set[str] = set()
+        """Groups across traces, by key, that have changed or are gone."""
         self.gone: set[str] = set()
         """Traces given up since the last `take_changes`."""
         self.tally: Counter[str] = Counter()
@@ -72,6 +74,7 @@ class State:
         if len(groups) >= limit:
             stale = next((k for k, g in groups.items() if not g.is_open), next(iter(groups)))
             given_up = groups.pop(stale)
+            self.touch(home.trace_id, stale)
             self.tally[given_up.rule] -= 1
             if given_up.rule in home.awake and not given_up.rests:
                 home.awake[given_up.rule] -= 1
@@ -95,7 +98,7 @@ class State:
             group.opened_at = time
             group.at_open = trace.progress()
         self.changed(trace, key, group)
-        self.touch(trace.trace_id)
+        self.touch(trace.trace_id, key)
 
     def heal(self, home: TraceState, key: str, group: Group, detector: Detector) -> None:
         """Forget a group that has not fired; mark one that has as ended well, and let it rest."""
@@ -166,16 +169,21 @@ class State:
             self.traces.add(trace)
         return trace
 
-    def touch(self, trace_id: str) -> None:
-        """Note that a trace must be written."""
+    def touch(self, trace_id: str, key: str = "") -> None:
+        """Note that a trace must be written, or a group across traces."""
         if self.remembers:
-            self.dirty.add(trace_id)
+            if trace_id == SHARED:
+                self.dirty_groups.add(key)
+            else:
+                self.dirty.add(trace_id)
 
-    def take_changes(self) -> tuple[set[str], set[str]]:
-        """Return the traces that changed and those that are gone, and begin anew."""
-        dirty, gone = self.dirty, self.gone
+    def take_changes(self) -> tuple[set[str], set[str], set[str]]:
+        """Return the traces that changed, those that are gone, and the groups across traces that
+        changed or are gone; and begin anew."""
+        dirty, gone, groups = self.dirty, self.gone, set(self.dirty_groups)
         self.dirty, self.gone = set(), set()
-        return dirty - gone, gone
+        self.dirty_groups.clear()  # in place: the compiled steps hold it
+        return dirty - gone, gone, groups
 
     def end_trace(self, trace: TraceState) -> None:
         """Take a trace as ended; the one that ended longest ago is sealed for it."""
@@ -248,10 +256,18 @@ def seal(trace: TraceState) -> list[str]:
     return gone
 
 
+class SharedGroup(msgspec.Struct, array_like=True):
+    """A group of a rule across traces, as it is written."""
+
+    key: str
+    group: Group
+
+
 class Header(msgspec.Struct):
-    """What an engine remembers besides its traces."""
+    """What an engine remembers besides its traces and its groups across traces."""
 
     shared: TraceState
+    """Without its groups: each is written by itself."""
     ended: list[str]
     clocks: dict[str, float]
     fingerprints: dict[str, str]

@@ -37,6 +37,8 @@ class Hooks:
     """Puts an event to every group that a rule has in the trace."""
     sweep: Callable[[TraceState], int]
     """Gives up the groups of a trace in which nothing counts any more; returns what is active."""
+    touched: Callable[[str], None] | None
+    """Notes that a group across traces has changed; None where nobody wants to know."""
     shared: TraceState
     """Where the groups of rules across traces are."""
 
@@ -137,6 +139,8 @@ def tap_lines(
             lines.append(f"g.value = float({total})")
     else:
         lines.append(f"s = {answer}(g, e) if g is not None else 0")
+    if not detector.rule.within_trace and compiler.names["touched"] is not None:
+        lines.append("if g is not None: touched(k)")
     lines.append(f"if s: signal({name}, k, g, s, e, t)")
     return named, behind(" and ".join(guards), lines)
 

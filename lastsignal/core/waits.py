@@ -71,7 +71,7 @@ class Waits:
             trace = self._state.trace(trace_id)
             if trace is None:
                 continue
-            self._state.touch(trace_id)
+            self._state.touch(trace_id, key)
             trace.waits.pop(key, None)
             if not key:
                 again = self._judge_trace(source, trace, clock)

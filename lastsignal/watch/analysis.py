@@ -55,7 +55,7 @@ class Analysis:
             msgspec.MsgspecError: it is no state of ours.
         """
         if saved.engine is not None:
-            self.engine.restore(saved.engine, saved.traces)
+            self.engine.restore(saved.engine, saved.traces, saved.groups)
 
     def feed(self, events: Sequence[Event]) -> bool:
         """Take events; return whether a finding has opened or changed."""
@@ -78,9 +78,13 @@ class Analysis:
     def replace_rules(self, rules: Sequence[Rule]) -> None:
         """Go on with other rules; those that did not change keep what they remember."""
         engine = Engine(rules, self._max_traces, remembers=True)
-        traces = [self.engine.trace_state(trace_id) for trace_id in self.engine.traces]
-        engine.restore(self.engine.header(), traces)
+        former = self.engine
+        keys = list(former.state.shared.groups)
+        engine.restore(
+            former.header(), map(former.trace_state, former.traces), map(former.group_state, keys)
+        )
         engine.state.dirty = set(engine.traces)
+        engine.state.dirty_groups.update(keys)
         engine.state.gone = set(self.engine.state.gone)
         self.engine = engine
 
@@ -112,16 +116,22 @@ class Analysis:
 
     def take_changes(self) -> Changes:
         """Return what a commit writes of rules and incidents, and begin anew."""
-        dirty, gone = self.engine.state.take_changes()
+        dirty, gone, keys = self.engine.state.take_changes()
         traces: dict[str, bytes | None] = dict.fromkeys(gone)
         for trace_id in dirty:
             if trace_id in self.engine.traces:
                 traces[trace_id] = self.engine.trace_state(trace_id)
+        shared = self.engine.state.shared.groups
+        groups = {key: self.engine.group_state(key) if key in shared else None for key in keys}
         incidents = {name: self.book.incidents.get(name) for name in self.book.changed}
         self.book.changed = set()
         silences, self._silences = self._silences, {}
         return Changes(
-            traces=traces, engine=self.engine.header(), incidents=incidents, silences=silences
+            traces=traces,
+            groups=groups,
+            engine=self.engine.header(),
+            incidents=incidents,
+            silences=silences,
         )
 
     def _observe(self, diagnosis: Diagnosis, now: float) -> None:

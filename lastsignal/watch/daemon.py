@@ -193,6 +193,7 @@ def merged(earlier: Changes, later: Changes) -> Changes:
     return Changes(
         files={**earlier.files, **later.files},
         traces={**earlier.traces, **later.traces},
+        groups={**earlier.groups, **later.groups},
         engine=later.engine if later.engine is not None else earlier.engine,
         incidents={**earlier.incidents, **later.incidents},
         silences={**earlier.silences, **later.silences},

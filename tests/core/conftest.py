@@ -76,10 +76,10 @@ class Bench:
 
     def restart(self) -> Bench:
         """Go on in a new process."""
-        header = self.engine.header()
-        traces = [self.engine.trace_state(trace_id) for trace_id in self.engine.traces]
-        self.engine = Engine([self.rule])
-        self.engine.restore(header, traces)
+        before, self.engine = self.engine, Engine([self.rule])
+        traces = [before.trace_state(trace_id) for trace_id in before.traces]
+        groups = [before.group_state(key) for key in before.state.shared.groups]
+        self.engine.restore(before.header(), traces, groups)
         return self
 
     def advance(self, to: float, source: str = "s") -> Bench:

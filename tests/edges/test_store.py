@@ -72,19 +72,21 @@ def test_a_commit_is_there_after_a_restart(store: Store, tmp_path: Path, said: l
     changes = Changes(
         files={"f": b"1", "g": b"2"},
         traces={"t": b"3"},
+        groups={"g": b"5", "h": b"6"},
         engine=b"4",
         incidents={"id-a": incident()},
         silences={"s": silence},
         notices=[(notice(), ["chat", "mail"])],
     )
     store.commit(changes, NOW)
-    store.commit(Changes(files={"g": None}), NOW)
+    store.commit(Changes(files={"g": None}, groups={"h": None}), NOW)
     again = reopened(store, tmp_path, said)
     saved = again.load()
     waiting = [len(again.outbox.pending(name, 9)) for name in ("chat", "mail", "none")]
     again.close()
 
     assert (saved.files, saved.traces, saved.engine) == ({"f": b"1"}, [b"3"], b"4")
+    assert saved.groups == [b"5"]
     assert (saved.incidents, saved.silences) == ([incident()], [silence])
     assert waiting == [1, 1, 0]
     assert said == []
@@ -171,12 +173,27 @@ class TestOutbox:
 
 
 class TestVersions:
+    def test_the_first_one_had_no_groups_of_their_own(
+        self, store: Store, tmp_path: Path, said: list[str]
+    ) -> None:
+        store.commit(Changes(files={"f": b"1"}), NOW)
+        store.close()
+        with sqlite3.connect(tmp_path / "state" / "state.sqlite3") as former:
+            former.executescript("DROP TABLE groups; PRAGMA user_version = 1")
+        former.close()
+        again = Store(tmp_path / "state", said.append)
+        again.commit(Changes(groups={"g": b"2"}), NOW)
+        saved = again.load()
+        again.close()
+
+        assert (saved.files, saved.groups, said) == ({"f": b"1"}, [b"2"], [])
+
     def test_an_older_one_is_brought_up_to_date(
         self, store: Store, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store.commit(Changes(files={"f": b"1"}), NOW)
-        monkeypatch.setattr(database, "SCHEMA_VERSION", 3)
-        steps = {1: "CREATE TABLE more (x)", 2: "ALTER TABLE more ADD COLUMN y"}
+        monkeypatch.setattr(database, "SCHEMA_VERSION", 4)
+        steps = {2: "CREATE TABLE more (x)", 3: "ALTER TABLE more ADD COLUMN y"}
         monkeypatch.setattr(database, "_MIGRATIONS", steps)
         again = reopened(store, tmp_path, said)
         files = again.load().files
@@ -186,17 +203,17 @@ class TestVersions:
             found.execute("SELECT x, y FROM more")
         found.close()
 
-        assert (files, version, said) == ({"f": b"1"}, 3, [])
+        assert (files, version, said) == ({"f": b"1"}, 4, [])
 
     def test_a_step_that_fails_leaves_the_version_before_it(
         self, store: Store, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(database, "SCHEMA_VERSION", 2)
-        broken = {1: "CREATE TABLE more (x); CREATE TABLE files (y)"}
+        monkeypatch.setattr(database, "SCHEMA_VERSION", 3)
+        broken = {2: "CREATE TABLE more (x); CREATE TABLE files (y)"}
         monkeypatch.setattr(database, "_MIGRATIONS", broken)
         with pytest.raises(StoreError):
             reopened(store, tmp_path, said)
-        monkeypatch.setattr(database, "_MIGRATIONS", {1: "CREATE TABLE more (x)"})
+        monkeypatch.setattr(database, "_MIGRATIONS", {2: "CREATE TABLE more (x)"})
         again = Store(tmp_path / "state", said.append)
         again.close()
 
@@ -206,11 +223,12 @@ class TestVersions:
         self, store: Store, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store.commit(Changes(files={"f": b"1"}), NOW)
-        monkeypatch.setattr(database, "SCHEMA_VERSION", 2)
+        monkeypatch.setattr(database, "SCHEMA_VERSION", 3)
+        monkeypatch.setattr(database, "_MIGRATIONS", {})
         again = reopened(store, tmp_path, said)
         files = again.load().files
         again.close()
 
         assert files == {}
-        assert "schema 1 is unknown" in said[0]
+        assert "schema 2 is unknown" in said[0]
         assert again.set_aside == tmp_path / "state" / "state.damaged-1"

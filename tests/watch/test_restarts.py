@@ -45,7 +45,8 @@ def test_restarts_from_what_changed_lose_no_wait(seed: int) -> None:
     undisturbed.finish()
     undisturbed.conclude(NOW)
 
-    written: dict[str, bytes] = {}
+    traces: dict[str, bytes] = {}
+    groups: dict[str, bytes] = {}
     analysis, left = new_analysis(rules), events_of(4600, seed)
     while left:
         count = chance.randrange(1, 60)
@@ -53,14 +54,14 @@ def test_restarts_from_what_changed_lose_no_wait(seed: int) -> None:
         left = left[count:]
         analysis.conclude(NOW)
         changes = analysis.take_changes()
-        for trace_id, state in changes.traces.items():
-            if state is None:
-                written.pop(trace_id, None)
-            else:
-                written[trace_id] = state
+        for written, changed in ((traces, changes.traces), (groups, changes.groups)):
+            written.update({name: state for name, state in changed.items() if state is not None})
+            for name in [name for name, state in changed.items() if state is None]:
+                written.pop(name, None)
         book = analysis.book
         analysis = Analysis(rules, book, max_traces=1000)
-        analysis.restore(Saved({}, list(written.values()), changes.engine, [], []))
+        saved = Saved({}, list(traces.values()), list(groups.values()), changes.engine, [], [])
+        analysis.restore(saved)
     analysis.finish()
     analysis.conclude(NOW)
     assert found_in(analysis) == found_in(undisturbed)

@@ -22,6 +22,7 @@ from lastsignal.core.windows.base import (
 
 MAX_SAMPLES = 4096
 """Entries that a sliding sum or ratio keeps; beyond it the oldest leave early."""
+_TRIM_EVERY = 256  # matches: what is too old need not leave at once
 TOTALS = ("input_tokens", "output_tokens", "cost_usd")
 """What a trace's model calls are summed up for in any case."""
 
@@ -124,8 +125,8 @@ class RatioWindow(Window, frozen=True, tag="ratio"):
         times.append(event.timestamp)
         if group.opened_at is not None and not self._reached(group, event.timestamp):
             return Signal.HEAL
-        if len(times) > 2 * MAX_SAMPLES:
-            del times[:-MAX_SAMPLES]
+        if len(times) % _TRIM_EVERY == 0:
+            _leave(times, event.timestamp - self.within)
         return Signal.QUIET
 
     def _reached(self, group: Group, now: float) -> bool:

@@ -52,8 +52,10 @@ class Changes:
     """State by file id; None forgets the file."""
     traces: Mapping[str, bytes | None] = field(default_factory=dict)
     """State by trace id; None forgets the trace."""
+    groups: Mapping[str, bytes | None] = field(default_factory=dict)
+    """State of rules across traces, by the key of the group; None forgets it."""
     engine: bytes | None = None
-    """What the rules hold besides traces; None leaves it."""
+    """What the rules hold besides these; None leaves it."""
     incidents: Mapping[str, Incident | None] = field(default_factory=dict)
     silences: Mapping[str, Silence | None] = field(default_factory=dict)
     notices: Iterable[tuple[Notice, Sequence[str]]] = ()
@@ -66,6 +68,7 @@ class Changes:
         return bool(
             self.files
             or self.traces
+            or self.groups
             or self.incidents
             or self.silences
             or self.done_requests
@@ -79,6 +82,7 @@ class Saved:
 
     files: dict[str, bytes]
     traces: list[bytes]
+    groups: list[bytes]
     engine: bytes | None
     incidents: list[Incident]
     silences: list[Silence]
@@ -122,6 +126,7 @@ class Store:
         return Saved(
             files=dict(query("SELECT id, state FROM files")),
             traces=[state for (state,) in query("SELECT state FROM traces ORDER BY id")],
+            groups=[state for (state,) in query("SELECT state FROM groups ORDER BY id")],
             engine=engine[0][0] if engine else None,
             incidents=_decode_all(query("SELECT body FROM incidents ORDER BY id"), Incident),
             silences=_decode_all(query("SELECT body FROM silences ORDER BY id"), Silence),
@@ -141,7 +146,7 @@ class Store:
             StoreError: it cannot be written.
         """
         with self._database.transaction() as db:
-            for table in ("files", "traces", "meta") if with_rules else ("files",):
+            for table in ("files", "traces", "groups", "meta") if with_rules else ("files",):
                 db.execute(f"DELETE FROM {table}")
 
     def requests(self) -> list[tuple[int, Request | None]]:
@@ -162,6 +167,7 @@ class Store:
         with self._database.transaction() as db:
             _write(db, "files", "state", changes.files)
             _write(db, "traces", "state", changes.traces)
+            _write(db, "groups", "state", changes.groups)
             _write(db, "incidents", "body", _encode_all(changes.incidents))
             _write(db, "silences", "body", _encode_all(changes.silences))
             if changes.engine is not None:

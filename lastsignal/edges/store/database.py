@@ -13,15 +13,17 @@ from typing import IO, Any
 
 from lastsignal.errors import LastSignalError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT = 5.0  # seconds: `lastsignal incidents` reads while the daemon runs
 FILE_NAME = "state.sqlite3"
 
+_GROUPS = "CREATE TABLE groups (id TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;"
 _SCHEMA = f"""
 BEGIN;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (id TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE traces (id TEXT PRIMARY KEY, state BLOB NOT NULL) WITHOUT ROWID;
+{_GROUPS}
 CREATE TABLE incidents (id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE silences (id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE notices (id INTEGER PRIMARY KEY, body BLOB NOT NULL, created_at REAL NOT NULL);
@@ -42,7 +44,7 @@ COMMIT;
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-_MIGRATIONS: dict[int, str] = {}
+_MIGRATIONS: dict[int, str] = {1: _GROUPS}
 """SQL that leads from a version to the next one."""
 
 
