@@ -146,9 +146,23 @@ class Engine:
             msgspec.MsgspecError: it is no state of ours.
         """
         saved = msgspec.msgpack.decode(header, type=Header)
-        state = self.state
         decode = msgspec.msgpack.Decoder(TraceState).decode
-        for trace in map(decode, traces):
+        self._take(saved, map(decode, traces))
+
+    def take_over(self, former: Engine) -> None:
+        """Go on where an engine with other rules stood, which is used up by that.
+
+        As `restore`, but nothing is copied: there may be hundreds of thousands of traces.
+        """
+        saved = msgspec.msgpack.decode(former.header(), type=Header)
+        changed = self._take(saved, former.state.traces.values())
+        self.state.dirty = former.state.dirty | changed
+        self.state.gone = former.state.gone
+
+    def _take(self, saved: Header, traces: Iterable[TraceState]) -> set[str]:
+        """Take what was remembered; return the traces of which these rules remember less."""
+        state = self.state
+        for trace in traces:
             state.traces[trace.trace_id] = trace
         for name in saved.shared.__struct_fields__:  # in place: the compiled steps hold it
             setattr(state.shared, name, getattr(saved.shared, name))
@@ -157,12 +171,17 @@ class Engine:
         state.deadlines = saved.deadlines
         state.evicted_traces = saved.evicted_traces
         same = {r.key for r in self.rules if saved.fingerprints.get(r.key) == r.fingerprint}
-        for trace in [*state.traces.values(), state.shared]:
-            self._fit(trace, same, saved.field_bits)
+        everything = [*state.traces.values(), state.shared]
+        return {one.trace_id for one in everything if self._fit(one, same, saved.field_bits)}
 
-    def _fit(self, trace: TraceState, same: set[str], field_bits: dict[str, int]) -> None:
-        """Keep only what these rules remember, and put its bits at their places in this program."""
-        trace.groups = {key: group for key, group in trace.groups.items() if group.rule in same}
+    def _fit(self, trace: TraceState, same: set[str], field_bits: dict[str, int]) -> bool:
+        """Keep only what these rules remember, and put its bits at their places in this program.
+
+        Returns:
+            Whether what is to be written of the trace has changed by that.
+        """
+        groups, before = trace.groups, trace.seen
+        trace.groups = {key: group for key, group in groups.items() if group.rule in same}
         trace.active, trace.awake = 0, {}
         for group in trace.groups.values():
             detector = self.program.by_rule[group.rule]
@@ -172,6 +191,7 @@ class Engine:
         if here != field_bits:
             seen = [name for name, bit in field_bits.items() if trace.seen & bit]
             trace.seen = sum(here.get(name, 0) for name in seen)
+        return len(groups) != len(trace.groups) or trace.seen != before
 
     def _end_agent(self, event: Event, trace: TraceState) -> None:
         end_agent(event, trace)

@@ -78,10 +78,7 @@ class Analysis:
     def replace_rules(self, rules: Sequence[Rule]) -> None:
         """Go on with other rules; those that did not change keep what they remember."""
         engine = Engine(rules, self._max_traces, remembers=True)
-        traces = [self.engine.trace_state(trace_id) for trace_id in self.engine.traces]
-        engine.restore(self.engine.header(), traces)
-        engine.state.dirty = set(engine.traces)
-        engine.state.gone = set(self.engine.state.gone)
+        engine.take_over(self.engine)
         self.engine = engine
 
     def conclude(self, now: float) -> list[Notice]:

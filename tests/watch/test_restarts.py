@@ -64,3 +64,39 @@ def test_restarts_from_what_changed_lose_no_wait(seed: int) -> None:
     analysis.finish()
     analysis.conclude(NOW)
     assert found_in(analysis) == found_in(undisturbed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rules_that_come_and_go_leave_the_others_what_they_remember(seed: int) -> None:
+    rules, chance = list(load_rules(())), random.Random(seed)
+    kept = {rule.id for rule in chance.sample(rules, 40)}
+    undisturbed = new_analysis([rule for rule in rules if rule.id in kept])
+    undisturbed.feed(events_of(4600, seed))
+    undisturbed.finish()
+    undisturbed.conclude(NOW)
+
+    written: dict[str, bytes] = {}
+    analysis, left = new_analysis(rules), events_of(4600, seed)
+    while left:
+        count = chance.randrange(1, 400)
+        analysis.feed(left[:count])
+        left = left[count:]
+        some = [one for one in rules if one.id in kept or chance.random() < 0.5]
+        chance.shuffle(some)
+        analysis.conclude(NOW)
+        analysis.replace_rules(some)
+        changes = analysis.take_changes()
+        for trace_id, state in changes.traces.items():
+            if state is None:
+                written.pop(trace_id, None)
+            else:
+                written[trace_id] = state
+        if chance.random() < 0.3:  # what is written is what a restart with these rules needs
+            again = new_analysis(some)
+            again.restore(Saved({}, list(written.values()), changes.engine, [], []))
+            again.book = analysis.book
+            analysis = again
+    analysis.finish()
+    analysis.conclude(NOW)
+    found = [one for one in found_in(analysis) if one[0] in kept]
+    assert found == found_in(undisturbed)
