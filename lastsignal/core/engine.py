@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
-from msgspec.structs import replace
-
 from lastsignal.core.calls import ACCOUNTS, end_agent
 from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Signal
+from lastsignal.core.memory import Memory
 from lastsignal.core.program import Program
 from lastsignal.core.rules import Rule
 from lastsignal.core.shelf import MAX_LIVE, Shelf
-from lastsignal.core.state import Header, SharedGroup, State, rules_of
+from lastsignal.core.state import State
 from lastsignal.core.steps import Hooks
 from lastsignal.core.traces import NO_DEADLINE, TraceState, mark_of
 from lastsignal.core.waits import Waits, is_latest, still_waits
@@ -55,6 +53,8 @@ class Engine:
             self.state.shared,
         )
         self.program = Program(rules, hooks)
+        self.memory = Memory(self.rules, self.program, self.state)
+        """What outlives this engine."""
         self._waits = Waits(self.program, self.state)
         self._plans = {
             event_type: (ACCOUNTS[event_type], steps)
@@ -127,73 +127,6 @@ class Engine:
         """Judge every wait that is still open: nothing more will come."""
         self._waits.judge_all(sources)
         return self.state.take_changed()
-
-    # -- what a restart needs --------------------------------------------------------------
-
-    def header(self) -> bytes:
-        """Return what is remembered besides traces and groups across them, as MessagePack."""
-        state = self.state
-        return msgspec.msgpack.encode(
-            Header(
-                shared=replace(state.shared, groups={}),
-                ended=list(state.ended),
-                clocks=state.clocks,
-                fingerprints={rule.key: rule.fingerprint for rule in self.rules},
-                field_bits=self.program.field_bits,
-                evicted_traces=state.evicted_traces,
-            )
-        )
-
-    def trace_state(self, trace_id: str) -> bytes:
-        """Return what is remembered of one trace, as MessagePack."""
-        return self.state.traces.state(trace_id)
-
-    def group_state(self, key: str) -> bytes:
-        """Return what is remembered of one group across traces, as MessagePack.
-
-        Raises:
-            KeyError: there is none of this key.
-        """
-        return msgspec.msgpack.encode(SharedGroup(key, self.state.shared.groups[key]))
-
-    def restore(self, header: bytes, traces: Iterable[bytes], groups: Iterable[bytes]) -> None:
-        """Take back what `header`, `trace_state` and `group_state` gave; what rules that changed
-        since then remember is left out.
-
-        Raises:
-            msgspec.MsgspecError: it is no state of ours.
-        """
-        saved = msgspec.msgpack.decode(header, type=Header)
-        state = self.state
-        same = {r.key for r in self.rules if saved.fingerprints.get(r.key) == r.fingerprint}
-        decode = msgspec.msgpack.Decoder(TraceState).decode
-        for trace in map(decode, traces):
-            self._fit(trace, same, saved.field_bits)
-            state.traces.add(trace)
-            state.traces.tidy()
-        for name in saved.shared.__struct_fields__:  # in place: the compiled steps hold it
-            setattr(state.shared, name, getattr(saved.shared, name))
-        decode_group = msgspec.msgpack.Decoder(SharedGroup).decode
-        state.shared.groups.update((one.key, one.group) for one in map(decode_group, groups))
-        state.ended = dict.fromkeys(one for one in saved.ended if one in state.traces)
-        state.clocks.update(saved.clocks)
-        state.evicted_traces = saved.evicted_traces
-        self._fit(state.shared, same, saved.field_bits)
-
-    def _fit(self, trace: TraceState, same: set[str], field_bits: dict[str, int]) -> None:
-        """Keep only what these rules remember, and put its bits at their places in this program."""
-        trace.groups = {key: group for key, group in trace.groups.items() if group.rule in same}
-        self.state.tally.update(rules_of(trace))
-        trace.active, trace.awake = 0, {}
-        for group in trace.groups.values():
-            detector = self.program.by_rule[group.rule]
-            if detector.bit and not group.rests:
-                self.state.wake(detector, group, trace)
-        here = self.program.field_bits
-        if here != field_bits:
-            seen = [name for name, bit in field_bits.items() if trace.seen & bit]
-            trace.seen = sum(here.get(name, 0) for name in seen)
-        self.state.deadlines.restore(trace)
 
     def _end_agent(self, event: Event, trace: TraceState) -> None:
         end_agent(event, trace)

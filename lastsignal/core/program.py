@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lastsignal.core.conditions import FIELDS
 from lastsignal.core.detectors import Detector, cell_name, concerns, facts_reader, values_reader
 from lastsignal.core.events import EVENT_TYPES, STATUSES
 from lastsignal.core.predicates import Compiler, compile_predicate
@@ -33,11 +34,12 @@ class Program:
         self.field_bits: dict[str, int] = {}
         self._next_bit = 1
         self._keys = {f"keys_{name}": Keys() for name in FEW_VALUES}
-        self.detectors: list[Detector] = [self._detector(rule) for rule in rules]
-        self.by_rule = {detector.rule.key: detector for detector in self.detectors}
         for event_type in EVENT_TYPES:
             for status in STATUSES:
                 self._bits({cell_name(event_type, status)})
+        self._bits(set(FIELDS))  # at the same places whatever the rules are
+        self.detectors: list[Detector] = [self._detector(rule) for rule in rules]
+        self.by_rule = {detector.rule.key: detector for detector in self.detectors}
         self.cells: dict[str, dict[str | None, Step | None]] = {
             event_type: _Cells(self, event_type, hooks) for event_type in EVENT_TYPES
         }

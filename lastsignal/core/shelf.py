@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -19,6 +19,21 @@ MAX_LIVE = 4096
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TraceState).decode
+
+
+class _Group(msgspec.Struct):
+    rule: str
+
+
+class _Groups(msgspec.Struct):
+    groups: dict[str, _Group] = {}
+
+
+_decode_rules = msgspec.msgpack.Decoder(_Groups).decode
+
+
+def _leave(trace: TraceState) -> None:
+    """Leave a trace as it is."""
 
 
 class Shelf(Mapping[str, TraceState]):
@@ -36,12 +51,13 @@ class Shelf(Mapping[str, TraceState]):
         self._packed: dict[str, bytes] = {}
         """The others, the idlest first."""
         self._max_live = max_live
+        self.on_unpack: Callable[[TraceState], None] = _leave
+        """Told of each trace that is an object again."""
 
     def __getitem__(self, trace_id: str) -> TraceState:
         trace = self.live.get(trace_id)
         if trace is None:
-            packed = self._packed.pop(trace_id)
-            trace = self.live[trace_id] = _decode(zlib.decompress(packed))
+            trace = self.live[trace_id] = self._unpacked(self._packed.pop(trace_id))
         return trace
 
     def __contains__(self, trace_id: object) -> bool:
@@ -65,7 +81,7 @@ class Shelf(Mapping[str, TraceState]):
             KeyError: it is not there.
         """
         trace = self.live.pop(trace_id, None)
-        return _decode(zlib.decompress(self._packed.pop(trace_id))) if trace is None else trace
+        return self._unpacked(self._packed.pop(trace_id)) if trace is None else trace
 
     def take_any(self) -> TraceState:
         """Take some trace out for good.
@@ -75,7 +91,7 @@ class Shelf(Mapping[str, TraceState]):
         """
         if self.live:
             return self.live.popitem()[1]
-        return _decode(zlib.decompress(self._packed.popitem()[1]))
+        return self._unpacked(self._packed.popitem()[1])
 
     def state(self, trace_id: str) -> bytes:
         """Return a trace as MessagePack.
@@ -100,6 +116,29 @@ class Shelf(Mapping[str, TraceState]):
             return
         for trace_id in self._idlest_live(len(self.live) - self._max_live // 2):
             self._packed[trace_id] = zlib.compress(_encode(self.live.pop(trace_id)), 1)
+
+    def adopt(self, former: Shelf, fits: Callable[[list[str]], bool]) -> Iterator[TraceState]:
+        """Take over a shelf, which is empty then; yield the traces that the caller must put in.
+
+        Args:
+            former: the other shelf.
+            fits: whether a packed trace whose groups are of these rules stays as it is.
+        """
+        while former._packed:
+            trace_id = next(iter(former._packed))
+            packed = former._packed.pop(trace_id)
+            data = zlib.decompress(packed)
+            if fits([group.rule for group in _decode_rules(data).groups.values()]):
+                self._packed[trace_id] = packed
+            else:
+                yield _decode(data)
+        while former.live:
+            yield former.live.popitem()[1]
+
+    def _unpacked(self, packed: bytes) -> TraceState:
+        trace = _decode(zlib.decompress(packed))
+        self.on_unpack(trace)
+        return trace
 
     def _idlest_live(self, count: int) -> list[str]:
         idle = heapq.nsmallest(count, self.live.values(), key=lambda trace: trace.last_at)

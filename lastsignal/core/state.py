@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-import msgspec
-
 from lastsignal.core.deadlines import Deadlines
 from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
@@ -254,24 +252,3 @@ def seal(trace: TraceState) -> list[str]:
     trace.open_calls, trace.last_arguments, trace.model_order = {}, {}, {}
     trace.failing = {}
     return gone
-
-
-class SharedGroup(msgspec.Struct, array_like=True):
-    """A group of a rule across traces, as it is written."""
-
-    key: str
-    group: Group
-
-
-class Header(msgspec.Struct):
-    """What an engine remembers besides its traces and its groups across traces."""
-
-    shared: TraceState
-    """Without its groups: each is written by itself."""
-    ended: list[str]
-    clocks: dict[str, float]
-    fingerprints: dict[str, str]
-    """By rule: its memory holds only while this is the same."""
-    field_bits: dict[str, int]
-    """What the bits of `TraceState.seen` stand for."""
-    evicted_traces: int

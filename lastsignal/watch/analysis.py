@@ -55,7 +55,7 @@ class Analysis:
             msgspec.MsgspecError: it is no state of ours.
         """
         if saved.engine is not None:
-            self.engine.restore(saved.engine, saved.traces, saved.groups)
+            self.engine.memory.restore(saved.engine, saved.traces, saved.groups)
 
     def feed(self, events: Sequence[Event]) -> bool:
         """Take events; return whether a finding has opened or changed."""
@@ -78,14 +78,7 @@ class Analysis:
     def replace_rules(self, rules: Sequence[Rule]) -> None:
         """Go on with other rules; those that did not change keep what they remember."""
         engine = Engine(rules, self._max_traces, remembers=True)
-        former = self.engine
-        keys = list(former.state.shared.groups)
-        engine.restore(
-            former.header(), map(former.trace_state, former.traces), map(former.group_state, keys)
-        )
-        engine.state.dirty = set(engine.traces)
-        engine.state.dirty_groups.update(keys)
-        engine.state.gone = set(self.engine.state.gone)
+        engine.memory.take_over(self.engine.memory)
         self.engine = engine
 
     def conclude(self, now: float) -> list[Notice]:
@@ -120,16 +113,16 @@ class Analysis:
         traces: dict[str, bytes | None] = dict.fromkeys(gone)
         for trace_id in dirty:
             if trace_id in self.engine.traces:
-                traces[trace_id] = self.engine.trace_state(trace_id)
+                traces[trace_id] = self.engine.memory.trace(trace_id)
         shared = self.engine.state.shared.groups
-        groups = {key: self.engine.group_state(key) if key in shared else None for key in keys}
+        groups = {key: self.engine.memory.group(key) if key in shared else None for key in keys}
         incidents = {name: self.book.incidents.get(name) for name in self.book.changed}
         self.book.changed = set()
         silences, self._silences = self._silences, {}
         return Changes(
             traces=traces,
             groups=groups,
-            engine=self.engine.header(),
+            engine=self.engine.memory.header(),
             incidents=incidents,
             silences=silences,
         )

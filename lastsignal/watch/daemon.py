@@ -66,6 +66,8 @@ class Daemon:
     """How long the last commit took."""
     moved_at: float = field(default_factory=time.monotonic)
     """When the loop last went round."""
+    is_writing: bool = False
+    """Whether a commit is on its way to the disk, which may be slow."""
     committed_at: float | None = None
     """Epoch seconds of the last commit."""
     commit_error: str | None = None
@@ -153,12 +155,15 @@ class Daemon:
         changes.done_requests = done
         if not (notices or changes.holds_anything() or self.unwritten.holds_anything()):
             return
+        self.is_writing = True
         try:
             changes = await anyio.to_thread.run_sync(self._write, changes, notices, now)
         except StoreError as error:
             self.commit_error = str(error)
             self.observer.commit_failed(str(error))
             return
+        finally:
+            self.is_writing = False
         self.commit_error, self.committed_at = None, now
         self.commit_seconds = time.monotonic() - started
         self.observer.committed(self.commit_seconds, notices)

@@ -39,7 +39,8 @@ from lastsignal.watch.standing import Standing
 from lastsignal.watch.telling import Teller
 
 STAND_INTERVAL = 1.0  # seconds between looks at how the parts stand
-HUNG = 60.0  # seconds without a turn of the loop: longer than any commit takes
+HUNG = 60.0  # seconds without a turn of the loop
+HUNG_DISK = 600.0  # seconds that one commit may take: a start anew would make it no faster
 NEWS_TAKE = 0.2  # seconds, at most, until the last lines of an agent that has ended are read
 MAX_WAIT_FOR_ORDER = 10.0  # seconds, when a stop is wanted, for events that are held
 NOTIFY_GRACE = 5.0  # seconds to send what waits, when the daemon ends
@@ -160,7 +161,8 @@ class Service:
 
     def _moves(self) -> bool:
         """Whether the loop goes round: a hung one must be started anew."""
-        return time.monotonic() - self.daemon.moved_at < HUNG
+        limit = HUNG_DISK if self.daemon.is_writing else HUNG
+        return time.monotonic() - self.daemon.moved_at < limit
 
     async def use_config(self, loaded: LoadedConfig) -> None:
         """Take whom to tell, when, and what to log; the rest waits for a restart.
@@ -179,7 +181,9 @@ class Service:
             self.teller.log.warning("config_waits_for_restart", changed=self.waits_for_restart)
 
     def use_rules(self, rules: Sequence[Rule]) -> None:
-        """Let the engine go on with other rules."""
+        """Let the engine go on with other rules; the same ones need nothing done."""
+        if list(rules) == self.daemon.analysis.engine.rules:
+            return
         self.daemon.analysis.replace_rules(rules)
         self.teller.metrics.expect_rules(rules)
 

@@ -77,9 +77,9 @@ class Bench:
     def restart(self) -> Bench:
         """Go on in a new process."""
         before, self.engine = self.engine, Engine([self.rule])
-        traces = [before.trace_state(trace_id) for trace_id in before.traces]
-        groups = [before.group_state(key) for key in before.state.shared.groups]
-        self.engine.restore(before.header(), traces, groups)
+        traces = [before.memory.trace(trace_id) for trace_id in before.traces]
+        groups = [before.memory.group(key) for key in before.state.shared.groups]
+        self.engine.memory.restore(before.memory.header(), traces, groups)
         return self
 
     def advance(self, to: float, source: str = "s") -> Bench:

@@ -140,9 +140,9 @@ def test_a_restart_at_any_event_never_changes_a_finding(
     undisturbed.feed(read(data))
     events = read(data)
     before.feed(events[:at])
-    traces = [before.trace_state(trace_id) for trace_id in before.traces]
-    groups = [before.group_state(key) for key in before.state.shared.groups]
-    after.restore(before.header(), traces, groups)
+    traces = [before.memory.trace(trace_id) for trace_id in before.traces]
+    groups = [before.memory.group(key) for key in before.state.shared.groups]
+    after.memory.restore(before.memory.header(), traces, groups)
     after.feed(events[at:])
 
     assert judged(after) == judged(undisturbed)

@@ -14,7 +14,7 @@ from lastsignal.core.framing import Framer
 from lastsignal.core.incidents import IncidentBook, IncidentPolicy
 from lastsignal.core.rules import Rule
 from lastsignal.edges.rulefiles import load_rules
-from lastsignal.edges.store import Saved
+from lastsignal.edges.store import Changes, Saved
 from lastsignal.watch.analysis import Analysis
 
 NOW = 1_800_000_000.0
@@ -37,6 +37,28 @@ def new_analysis(rules: list[Rule]) -> Analysis:
     return Analysis(rules, IncidentBook(IncidentPolicy()), max_traces=1000)
 
 
+class Written:
+    """What a store would hold of the rules after some commits."""
+
+    def __init__(self) -> None:
+        self.traces: dict[str, bytes] = {}
+        self.groups: dict[str, bytes] = {}
+        self.engine: bytes | None = None
+
+    def commit(self, changes: Changes) -> None:
+        """Write changes down."""
+        for written, changed in ((self.traces, changes.traces), (self.groups, changes.groups)):
+            written.update({name: state for name, state in changed.items() if state is not None})
+            for name in [name for name, state in changed.items() if state is None]:
+                written.pop(name, None)
+        self.engine = changes.engine
+
+    def saved(self) -> Saved:
+        """Return all of it."""
+        traces, groups = list(self.traces.values()), list(self.groups.values())
+        return Saved({}, traces, groups, self.engine, [], [])
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_restarts_from_what_changed_lose_no_wait(seed: int) -> None:
     rules, chance = list(load_rules(())), random.Random(seed)
@@ -45,23 +67,48 @@ def test_restarts_from_what_changed_lose_no_wait(seed: int) -> None:
     undisturbed.finish()
     undisturbed.conclude(NOW)
 
-    traces: dict[str, bytes] = {}
-    groups: dict[str, bytes] = {}
+    written = Written()
     analysis, left = new_analysis(rules), events_of(4600, seed)
     while left:
         count = chance.randrange(1, 60)
         analysis.feed(left[:count])
         left = left[count:]
         analysis.conclude(NOW)
-        changes = analysis.take_changes()
-        for written, changed in ((traces, changes.traces), (groups, changes.groups)):
-            written.update({name: state for name, state in changed.items() if state is not None})
-            for name in [name for name, state in changed.items() if state is None]:
-                written.pop(name, None)
+        written.commit(analysis.take_changes())
         book = analysis.book
         analysis = Analysis(rules, book, max_traces=1000)
-        saved = Saved({}, list(traces.values()), list(groups.values()), changes.engine, [], [])
-        analysis.restore(saved)
+        analysis.restore(written.saved())
     analysis.finish()
     analysis.conclude(NOW)
     assert found_in(analysis) == found_in(undisturbed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rules_that_come_and_go_leave_the_others_what_they_remember(seed: int) -> None:
+    rules, chance = list(load_rules(())), random.Random(seed)
+    kept = {rule.id for rule in chance.sample(rules, 40)}
+    undisturbed = new_analysis([rule for rule in rules if rule.id in kept])
+    undisturbed.feed(events_of(4600, seed))
+    undisturbed.finish()
+    undisturbed.conclude(NOW)
+
+    written = Written()
+    analysis, left = new_analysis(rules), events_of(4600, seed)
+    while left:
+        count = chance.randrange(1, 400)
+        analysis.feed(left[:count])
+        left = left[count:]
+        some = [one for one in rules if one.id in kept or chance.random() < 0.5]
+        chance.shuffle(some)
+        analysis.conclude(NOW)
+        analysis.replace_rules(some)
+        written.commit(analysis.take_changes())
+        if chance.random() < 0.3:  # what is written is what a restart with these rules needs
+            again = new_analysis(some)
+            again.restore(written.saved())
+            again.book = analysis.book
+            analysis = again
+    analysis.finish()
+    analysis.conclude(NOW)
+    found = [one for one in found_in(analysis) if one[0] in kept]
+    assert found == found_in(undisturbed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -46,6 +46,23 @@ class Decoder(Protocol):
 
         Raises:
             NotThisDialect: the record is JSON, but not of this dialect.
+        """
+        ...
+
+
+@runtime_checkable
+class General(Decoder, Protocol):
+    """A decoder of a layout that no framework owns: its records may look like anyone's.
+
+    It yields to the layouts that are told by more: whatever kind of record is new in its source is
+    offered to them first, and it is not settled on where one of them has taken a record.
+    """
+
+    def again(self, record: bytes) -> Decoded:
+        """Return what `decode` does, for a record of a kind that `decode` has had.
+
+        Raises:
+            NotThisDialect: as `decode` does, and for a kind of record that is new.
         """
         ...
 

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, attempt_of, count_of, text_of
-from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
+from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable, Happened
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import UNTIMED, Event, EventType, Status
+
+_MAX_SHAPES = 64
+"""Records with free names would fill any memory; the first ones show what else is in a source."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -31,6 +35,13 @@ def recogniser(table: AliasTable) -> Callable[[Any], bool]:
     return recognise
 
 
+class Shapes(msgspec.Struct):
+    """Which kinds of records of a source were found to be flat ones."""
+
+    known: list[int] = msgspec.field(default_factory=list)
+    """Checksums of their names and of what they tell; at most `_MAX_SHAPES`."""
+
+
 class FlatDecoder:
     """Decodes one flat record into one event.
 
@@ -39,23 +50,35 @@ class FlatDecoder:
         table: which names mean what.
     """
 
-    state = None
-
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
+        self.state = Shapes()
         self._table = table
         self._mapped = table.mapped
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
+        value, named = self._read(record)
+        known, shape = self.state.known, _shape(value, named)
+        if shape not in known and len(known) < _MAX_SHAPES:
+            known.append(shape)
+        return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
+
+    def again(self, record: bytes) -> Decoded:
+        """Return what `decode` does for a kind of record that was seen; see `contract.General`."""
+        value, named = self._read(record)
+        known = self.state.known
+        if _shape(value, named) not in known and len(known) < _MAX_SHAPES:
+            raise NotThisDialect
+        return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
+
+    def _read(self, record: bytes) -> tuple[dict[str, Any], Happened | None]:
         value = _decode(record)
         if not isinstance(value, dict):
             raise NotThisDialect
         named = self._table.event_type(value)
-        if named is None:
-            if isinstance(value.get("event_type"), str):
-                return Drop("unknown_event_type")
+        if named is None and not isinstance(value.get("event_type"), str):
             raise NotThisDialect
-        return [self.event_of(value, *named)]
+        return value, named
 
     def event_of(
         self, record: dict[str, Any], event_type: EventType, implied: Status | None
@@ -130,6 +153,10 @@ class FlatDecoder:
             if key not in self._mapped and key != "metadata"
         }
         return {**rest, **metadata} if isinstance(metadata, dict) else rest
+
+
+def _shape(record: Mapping[str, Any], named: Happened | None) -> int:
+    return crc32("\n".join((named[0] if named else "", *record)).encode("utf-8", "replace"))
 
 
 DIALECT = Dialect(

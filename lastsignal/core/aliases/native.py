@@ -7,6 +7,7 @@ unknown words) is left to `flat`, which knows every alias.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -82,23 +83,29 @@ def recognise(value: Any) -> bool:
 class NativeDecoder:
     """Decodes native records; asks `flat` for the inexact ones."""
 
-    state = None
-
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
         self._flat = flat.FlatDecoder(source, table)
+        self.state = self._flat.state
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
+        return self._read(record, self._flat.decode)
+
+    def again(self, record: bytes) -> Decoded:
+        """Return the record's event, if it is exact or of a known kind; see `contract.General`."""
+        return self._read(record, self._flat.again)
+
+    def _read(self, record: bytes, inexact: Callable[[bytes], Decoded]) -> Decoded:
         try:
             event = _decode(record)
             kind, status = event.event_type, event.status
             if status is None or not EARLIEST <= event.timestamp <= LATEST:
-                return self._flat.decode(record)
+                return inexact(record)
             if event.operation is None and kind in _NEEDS_OPERATION:
-                return self._flat.decode(record)
+                return inexact(record)
             if status == "failed":
                 if event.error_message is None:
-                    return self._flat.decode(record)
+                    return inexact(record)
                 _read_failure(event)
             if kind == "tool_call":
                 if event.metadata is not _NONE and event.arguments_hash is None:
@@ -107,9 +114,9 @@ class NativeDecoder:
                 if status != "started" and event.metadata is not _NONE:
                     _read_model(event)
             elif kind == "process_error" and status == "completed":
-                return self._flat.decode(record)  # whatever it says: a crash has not gone well
+                return inexact(record)  # whatever it says: a crash has not gone well
         except (msgspec.ValidationError, UnicodeDecodeError):
-            return self._flat.decode(record)
+            return inexact(record)
         return [event]
 
 

@@ -119,7 +119,7 @@ class Reader:
 
     def save(self) -> bytes:
         """Return all that a restart needs, as MessagePack."""
-        settled, decoders = self._recognition.save()
+        settled, is_mixed, decoders = self._recognition.save()
         return msgspec.msgpack.encode(
             SavedReader(
                 records=self.records,
@@ -134,6 +134,7 @@ class Reader:
                 untimed=[as_plain(event) for event in self._untimed],
                 awaits_time=self._awaits_time,
                 settled=settled,
+                is_mixed=is_mixed,
                 decoders=decoders,
             )
         )
@@ -152,7 +153,7 @@ class Reader:
         self._held = [(time, seq, n, Event(**one)) for time, seq, n, one in saved.held]
         self._untimed = [Event(**one) for one in saved.untimed]
         self._awaits_time = saved.awaits_time
-        self._recognition.restore(saved.settled, saved.decoders)
+        self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._disorder = saved.disorder
 

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from lastsignal.core.aliases.contract import Decoded, Decoder, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import (
+    Decoded,
+    Decoder,
+    Dialect,
+    Drop,
+    General,
+    NotThisDialect,
+)
 
 UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
@@ -64,6 +71,8 @@ class Recognition:
         self._source = source
         self._ladder = ladder
         self._decoders: dict[str, Decoder] = {}
+        self._is_mixed = False
+        """Whether a layout that is told by more than flat words has been settled on."""
 
     def offer(self, value: Any, data: bytes, is_mended: bool) -> Decoded:
         """Return what the first dialect that takes a record makes of it.
@@ -73,7 +82,7 @@ class Recognition:
             data: bytes that a strict decoder takes.
             is_mended: whether the settled dialect has not seen these bytes yet.
         """
-        if is_mended and self.settled is not None:
+        if is_mended and self.settled is not None and not self._is_general(self.settled):
             decoded = self._try(self.settled, data)
             if decoded is not None:
                 return decoded
@@ -89,17 +98,22 @@ class Recognition:
             return decoded
         return Drop("unrecognised_record" if isinstance(value, dict | list) else "not_an_object")
 
-    def save(self) -> tuple[str | None, dict[str, bytes]]:
-        """Return the settled dialect's name, and what each decoder remembers."""
+    def save(self) -> tuple[str | None, bool, dict[str, bytes]]:
+        """Return what `restore` takes: all that a later record depends on."""
         states = {
             name: msgspec.msgpack.encode(decoder.state)
             for name, decoder in self._decoders.items()
             if decoder.state is not None
         }
-        return self.settled.name if self.settled else None, states
+        return self.settled.name if self.settled else None, self._is_mixed, states
 
-    def restore(self, settled: str | None, states: dict[str, bytes]) -> None:
+    def restore(self, settled: str | None, is_mixed: bool, states: dict[str, bytes]) -> None:
         """Take back what `save` gave; a dialect that is no more is recognised anew.
+
+        Args:
+            settled: the name of the settled dialect.
+            is_mixed: whether a layout that is told by more than flat words has been settled on.
+            states: what each decoder remembers, by its dialect's name.
 
         Raises:
             msgspec.MsgspecError: a state is not this dialect's.
@@ -111,9 +125,10 @@ class Recognition:
                 saved = msgspec.msgpack.decode(state, type=type(decoder.state))
                 for field in saved.__struct_fields__ if saved is not None else ():
                     setattr(decoder.state, field, getattr(saved, field))
+        self._is_mixed = is_mixed
         if settled in by_name:
             decoder = self._decoders.setdefault(settled, by_name[settled].decoder(self._source))
-            self.settled, self.decode = by_name[settled], decoder.decode
+            self._settle_on(by_name[settled], decoder)
 
     def note_fault(self, dialect: Dialect | None, fault: Exception) -> Drop:
         """Keep what a dialect has got wrong; the record is lost."""
@@ -125,7 +140,8 @@ class Recognition:
     def _try_known(self, data: bytes) -> Decoded | None:
         """Ask those that have taken records before: some words mean something only behind these."""
         for dialect in self._ladder:
-            if dialect.name in self._decoders and dialect is not self.settled:
+            decoder = self._decoders.get(dialect.name)
+            if decoder is not None and decoder.decode != self.decode:
                 decoded = self._try(dialect, data)
                 if decoded is not None:
                     return decoded
@@ -141,8 +157,20 @@ class Recognition:
             return None
         except FAULTS as fault:
             return self.note_fault(dialect, fault)
-        self.settled, self.decode = dialect, decoder.decode
+        self._settle_on(dialect, decoder)
         return decoded
+
+    def _settle_on(self, dialect: Dialect, decoder: Decoder) -> None:
+        self.settled = dialect
+        if not isinstance(decoder, General):
+            self.decode, self._is_mixed = decoder.decode, True
+        elif self._is_mixed:
+            self.decode = _no_dialect_yet  # the next record may be the other's: ask all
+        else:
+            self.decode = decoder.again
+
+    def _is_general(self, dialect: Dialect) -> bool:
+        return isinstance(self._decoders.get(dialect.name), General)
 
 
 def _no_dialect_yet(record: bytes) -> Decoded:

@@ -23,3 +23,4 @@ class SavedReader(msgspec.Struct):
     awaits_time: bool
     settled: str | None
     decoders: dict[str, bytes]
+    is_mixed: bool = False

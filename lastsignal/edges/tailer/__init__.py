@@ -18,7 +18,8 @@ read too, unless they were there at the very first start.
 
 Files of one original name come the older before the younger: a new file is begun only when a look
 that started after its first bytes were seen has shown what is older, and that has been read to
-where it stood then. A folder that takes more than two seconds to look at makes nobody wait longer.
+where it stood then. Nobody waits for looks for more than two seconds; and where a look takes more
+than 20 ms of a processor, only files whose name is seen to rotate wait at all.
 
 What may be lost:
 

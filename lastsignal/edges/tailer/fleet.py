@@ -13,7 +13,7 @@ import anyio
 from lastsignal.edges.tailer.config import TailerConfig
 from lastsignal.edges.tailer.heads import Heads
 from lastsignal.edges.tailer.marks import Mark
-from lastsignal.edges.tailer.names import former_names
+from lastsignal.edges.tailer.names import former_names, original_name
 from lastsignal.edges.tailer.piece import Key, Piece, State
 from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
 from lastsignal.edges.tailer.trouble import OnTrouble, Trouble, TroubleKind
@@ -48,6 +48,10 @@ class Fleet:
         """Files without a place, in order, until it is clear who goes on with them."""
         self.waiting: dict[TailedFile, None] = {}
         self.astray: dict[TailedFile, None] = {}
+        self.rotated: set[str] = set()
+        """Original names of which rotated files have been seen."""
+        self.looks_are_prompt = True
+        """Does a look that is asked for come soon?"""
         self.turns = Turns()
         self.held: dict[TailedFile, None] = {}
         """Files with a descriptor, the least recently active first."""
@@ -79,6 +83,8 @@ class Fleet:
             if self.by_path.get(former) is file:
                 del self.by_path[former]
         file.path, file.paths = path, paths
+        if (name := original_name(path)) != path:
+            self.rotated.add(name)
         for one in file.paths:
             self.by_path[one] = file
 
@@ -181,7 +187,14 @@ class Fleet:
                 self.reconsider(one)
 
     def await_order(self, file: TailedFile, now: float) -> None:
-        """Have a look show, before a new file is read on, what comes before it."""
+        """Have a look show, before a new file is read on, what comes before it.
+
+        Among very many files looks are rare: there, only what is known to be rotated waits for one.
+        """
+        is_rotated = bool(file.after) or original_name(file.path) in self.rotated
+        if not (is_rotated or self.looks_are_prompt):
+            self.turns.go_on(file)
+            return
         file.searched_since, file.searches = now, 0
         self.turns.hold(file)
         self.suspect(file.real_path or file.path)

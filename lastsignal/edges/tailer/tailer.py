@@ -28,6 +28,7 @@ from lastsignal.edges.tailer.watching import FolderWatch, Watch, default_watch
 
 _CHECK_INTERVAL = 0.25  # seconds, of what is open: one call of the system a file
 _MAX_LOOKING_SHARE = 0.1  # of a processor, whatever happens on the disk
+_PROMPT = 0.2  # seconds
 _MAX_HINTS = 1000  # more are looked after by one full look
 
 _Result = TypeVar("_Result")
@@ -189,6 +190,7 @@ class Tailer:
     def _plan_next_look(self, listing: Listing, taken: float, cost: float) -> None:
         now = self._now()
         self._no_look_before = now + max(taken, cost / _MAX_LOOKING_SHARE)
+        self._fleet.looks_are_prompt = cost / _MAX_LOOKING_SHARE < _PROMPT
         if listing.is_full:
             self._watch.note_folders(listing)
             interval = (

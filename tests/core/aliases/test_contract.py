@@ -35,8 +35,8 @@ READ_USERS: frozenset[str] = frozenset()
 
 # Layouts that take any record which says what happened, or what was said.
 GENERAL = frozenset({"chat_log", "flat", "native"})
-# Documents of one shape: whichever comes first in the ladder reads both.
-ALIKE = {"otel_span_export": {"mlflow_trace"}}
+# Records of one shape: whichever comes first in the ladder reads both.
+ALIKE = {"otel_span_export": {"mlflow_trace"}, "chat_log": {"strands_session"}}
 
 
 def name_of(path: Path) -> str:
@@ -62,6 +62,18 @@ def read_lines(lines: list[bytes]) -> list[Event]:
     """Return what records tell, read through the whole ladder."""
     reader = Reader("fixture", LADDER, 0.0)
     return reader.read((data, 0, line) for line, data in enumerate(lines, 1)) + reader.finish()
+
+
+def interleaved(one: Path, other: Path) -> list[bytes]:
+    """Return the records of two fixtures by turns."""
+    turns = zip_longest(lines_of(one), lines_of(other))
+    return [line for turn in turns for line in turn if line is not None]
+
+
+def jsonl_of(case: str) -> list[Path]:
+    """Return the fixtures of one case, of the layouts that are told by more than flat words."""
+    named = [path for path in FILES if path.name == f"{case}.jsonl"]
+    return [path for path in named if path.parent.name not in GENERAL]
 
 
 def takes(decoder: Decoder, record: bytes) -> bool:
@@ -145,19 +157,60 @@ def test_a_settled_dialect_leaves_to_the_others_what_is_theirs(dialect: Dialect)
 
 @pytest.mark.parametrize("case", ["healthy", "failing"])
 def test_two_frameworks_in_one_file_tell_what_each_would_tell_alone(case: str) -> None:
-    paths = [p for p in FILES if p.stem == case and p.suffix == ".jsonl"]
-    specific = [path for path in paths if path.parent.name not in GENERAL]
+    specific = jsonl_of(case)
     counts = {path: len(read_lines(lines_of(path))) for path in specific}
-    wrong = []
-    for number, one in enumerate(specific):
-        for other in specific[number + 1 :: 7]:  # a seventh of all pairs: all take too long
-            mixed = [
-                line
-                for pair in zip_longest(lines_of(one), lines_of(other))
-                for line in pair
-                if line is not None
-            ]
-            if len(read_lines(mixed)) != counts[one] + counts[other]:
-                wrong.append((name_of(one), name_of(other)))
+    wrong = [
+        (name_of(one), name_of(other))
+        for number, one in enumerate(specific)
+        for other in specific[number + 1 :: 7]  # a seventh of all pairs: all take too long
+        if len(read_lines(interleaved(one, other))) != counts[one] + counts[other]
+    ]
 
     assert wrong == []
+
+
+@pytest.mark.parametrize("case", ["healthy", "failing"])
+@pytest.mark.parametrize("general", sorted(GENERAL))
+def test_a_general_layout_yields_to_the_framework_that_shares_its_file(
+    general: str, case: str
+) -> None:
+    plain = FIXTURES / general / f"{case}.jsonl"
+    alone = len(read_lines(lines_of(plain)))
+    wrong = []
+    for path in jsonl_of(case):
+        if path.parent.name in ALIKE.get(general, ()):
+            continue
+        expected = alone + len(read_lines(lines_of(path)))
+        found = [len(read_lines(interleaved(*pair))) for pair in ((plain, path), (path, plain))]
+        if found != [expected, expected]:
+            wrong.append((name_of(path), expected, found))
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("case", ["healthy", "failing"])
+def test_a_flat_line_before_a_frameworks_records_does_not_decide_how_they_are_read(
+    case: str,
+) -> None:
+    banner = b'{"event": "run_start", "agent": "launcher", "time": 1779999000}'
+    wrong = [
+        name_of(path)
+        for path in jsonl_of(case)
+        if len(read_lines([banner, *lines_of(path)])) != 1 + len(read_lines(lines_of(path)))
+    ]
+
+    assert wrong == []
+
+
+def test_a_mixed_source_is_read_the_same_over_a_restart_at_any_record() -> None:
+    lines = interleaved(
+        FIXTURES / "flat" / "failing.jsonl", FIXTURES / "openclaw_telemetry" / "failing.jsonl"
+    )
+    records = [(data, 0, line) for line, data in enumerate(lines, 1)]
+    straight = Reader("fixture", LADDER, 0.0)
+    expected = straight.read(records) + straight.finish()
+    for at in range(len(records)):
+        before, after = Reader("fixture", LADDER, 0.0), Reader("fixture", LADDER, 0.0)
+        events = before.read(records[:at])
+        after.restore(before.save())
+        assert events + after.read(records[at:]) + after.finish() == expected, at

@@ -1,4 +1,4 @@
-"""Antigravity's transcripts: `brain/<id>/.system_generated/logs/transcript*.jsonl`, a step a record.
+"""Antigravity: `brain/<id>/.system_generated/logs/transcript*.jsonl`, one step a line.
 
 A planner's step is a model call; the steps after it are its tool calls, in order, each written when
 it has ended. Nothing names a session: the file is one.
