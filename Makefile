@@ -30,8 +30,9 @@ check: $(READY)  ## lint, format, types, architecture, the detectors' own tests
 	$(BIN)/lastsignal rules lint
 	$(BIN)/lastsignal rules test
 
-bench: $(READY)  ## measure speed and memory against the bare decode loop
+bench: $(READY)  ## measure diagnose against the bare decode loop, and the daemon against its bounds
 	$(BIN)/python tests/bench/diagnose.py
+	$(BIN)/python tests/bench/watch.py
 
 samples: $(READY)  ## diagnose every real trace beside the checkout, one row each
 	@$(BIN)/python tests/samples_table.py

@@ -195,6 +195,56 @@ def test_the_cause_of_a_failed_run_is_named(rule: str) -> None:
     assert found.cause.severity != "info"
 
 
+# What killed the run, where something else was amiss too: the cause, what it led to, what else.
+TOGETHER = {
+    "what several tools share, not the last of them": (
+        Run().think().call("a", 1, "connection refused").call("b", 1, "connection refused")
+        .call("c", 1, "no route to host").call("d", 1, "connection refused").stop("failed"),
+        ("error_cascade", {"service_errors", "run_failed"}, set()),
+    ),
+    "the service that all of it began with": (
+        Run().call("a", 1, "HTTP 502").call("a", 2, "HTTP 502").call("a", 3, "HTTP 502")
+        .call("b", 1, "bad").call("c", 1, "bad").stop("failed"),
+        ("service_errors", {"error_cascade", "tool_keeps_failing", "run_failed"}, set()),
+    ),
+    "the critical one of two that have nothing to do with one another": (
+        Run().call("book", 1, "401 Unauthorized").think().call("book", 2, "401 Unauthorized")
+        .think().call("read", 1).think().call("read", 2)
+        .think("prompt is too long").stop("failed", error_message="prompt is too long"),
+        ("context_overflow", {"run_failed"}, {"tool_auth_failed"}),
+    ),
+    "a loop, though nothing says how it ended": (
+        _loop(Run(), 4), ("call_cycle", {"run_vanished"}, set()),
+    ),
+    "spending, though nothing says how it ended": (
+        Run().think(metadata={"cost_usd": 30.0}).think(),
+        ("spend_velocity", set(), {"run_vanished"}),
+    ),
+    "a limit that only the last words of the run tell of": (
+        Run().think().call("a", 1).stop("failed", error_message="Stopped due to max iterations."),
+        ("turn_limit", {"run_failed"}, set()),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_of_several_troubles_the_one_is_named_that_killed_the_run(name: str) -> None:
+    run, (cause, symptoms, others) = TOGETHER[name]
+    (found,) = diagnose(run.records).values()
+
+    assert found.cause is not None
+    assert found.cause.rule == cause
+    assert {one.rule for one in found.symptoms} == symptoms
+    assert {one.rule for one in found.other if not one.healed} == others
+
+
+def test_a_circle_tells_where_it_began() -> None:
+    (found,) = diagnose(_loop(Run(), 4).records).values()
+
+    assert found.cause is not None
+    assert "beginning with `read_file` at line 4." in found.cause.cause
+
+
 @pytest.mark.parametrize("rule", FAILING)
 def test_the_crash_or_the_failed_end_is_the_cause_s_symptom(rule: str) -> None:
     (found,) = diagnose(FAILING[rule].records).values()

@@ -12,6 +12,8 @@ from lastsignal.core.findings import Evidence, Finding, evidence_of, finding_of
 from lastsignal.core.groups import Group, Progress
 from lastsignal.core.rules import SEVERITIES, Rule, Severity
 from lastsignal.core.traces import TraceState
+from lastsignal.core.windows.counting import DistinctWindow
+from lastsignal.core.windows.silence import SilenceWindow
 
 Outcome = Literal["succeeded", "failed", "recovered", "aborted", "unfinished"]
 
@@ -145,20 +147,32 @@ def explain(
     cause = min(
         roots,
         key=lambda f: (
-            f.severity == "info",
+            -SEVERITIES.index(f.severity),
             "trace_id" not in f.group,
             not reach[f.id],
-            f.first_seen,
+            # what did not come shows itself only when it was waited for in vain
+            f.opened_at if isinstance(rules[f.rule].window, SilenceWindow) else f.first_seen,
             -len(f.group),
-            -SEVERITIES.index(f.severity),
             f.rule,
         ),
     )
     if cause.severity == "info":
         return None, [], list(findings)
-    symptoms = [f for f in findings if f.id in reach[cause.id]]
-    rest = [f for f in findings if f is not cause and f.id not in reach[cause.id]]
+    reached = set(reach[cause.id])
+    for other in roots:
+        if other is not cause and _tells_no_more(other, cause):
+            reached |= {other.id, *reach[other.id]}
+    symptoms = [f for f in findings if f.id in reached]
+    rest = [f for f in findings if f is not cause and f.id not in reached]
     return cause, symptoms, rest
+
+
+def _tells_no_more(other: Finding, cause: Finding) -> bool:
+    """Whether a finding rests on nothing but events that the cause rests on too."""
+    marks = {(one.source, one.offset, one.event_type) for one in cause.evidence}
+    return bool(other.evidence) and all(
+        (one.source, one.offset, one.event_type) in marks for one in other.evidence
+    )
 
 
 def explains(cause: Finding, symptom: Finding, rules: Mapping[str, Rule]) -> bool:
@@ -167,6 +181,10 @@ def explains(cause: Finding, symptom: Finding, rules: Mapping[str, Rule]) -> boo
     shown = max(symptom.last_seen, symptom.opened_at)
     if symptom.rule not in rule.explains or cause.first_seen > shown:
         return False
+    if isinstance(rules[symptom.rule].window, DistinctWindow):
+        # what many have in common is not explained by one of them, unless all began with it
+        if cause.first_seen > symptom.first_seen:
+            return False
     for name in ("operation", "agent", "model", "call_id"):
         mine, other = cause.group.get(name), symptom.group.get(name)
         if mine is not None and other is not None and mine != other:

@@ -100,6 +100,7 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
     last = next((mark.facts for mark in reversed(group.marks) if mark.facts), None) or {}
     values: dict[str, Any] = {**rule.text.params, **first, **last}
     values.update({name: value for name, value in named.items() if value is not None})
+    values.update({"first.line": group.marks[0].line, "last.line": group.marks[-1].line})
     values.update({f"first.{name}": value for name, value in first.items()})
     values.update({f"last.{name}": value for name, value in last.items()})
     values.update(
@@ -107,6 +108,7 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
         times=_TIMES.get(group.count, f"{group.count} times"),
         value=group.value,
         elapsed=group.value,
+        share=None if group.value is None else f"{group.value:.0%}".replace("%", " %"),
         duration=group.marks[-1].timestamp - group.marks[0].timestamp,
         note=group.note,
     )

@@ -1,8 +1,9 @@
 """Texts with placeholders: `{operation}`, `{count}`, `{first.error_message}`, `{metadata.key}`.
 
 A placeholder may name alternatives, of which the first that is known is shown; quoted text is
-always known: `{metadata.spent|cost_usd|"an unknown amount"}`. Plain substitution, no format
-mini-language: what a trace holds can never be run or reach further.
+always known: `{metadata.spent|cost_usd|"an unknown amount"}`. Such a stand-in is nothing that the
+trace says: quotes and backticks right around the placeholder go with what they were meant for.
+Plain substitution, no format mini-language: what a trace holds can never be run or reach further.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from lastsignal.core.conditions import FIELDS
-from lastsignal.core.durations import show_duration
+from lastsignal.core.durations import parse_duration, show_duration
 
 COMPUTED: dict[str, str] = {
     "count": "how many events matched; of a sequence, how often it was met",
@@ -22,10 +24,14 @@ COMPUTED: dict[str, str] = {
     "value": "what the window measured (sum, ratio, cycle length, distinct values)",
     "duration": "time from the first to the last match",
     "elapsed": "the same where it is a length of time",
+    "share": "the same as a percentage",
     "note": "a fact beside the evidence, such as that the trace ends here",
 }
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_QUOTED = re.compile(r"(?P<quote>[`\"]?)\{(?P<names>[^{}]*)\}(?P<end>(?P=quote))")
+_DURATIONS = ("within", "after")
+"""Parameters that are lengths of time."""
 UNKNOWN = "unknown"
 MAX_VALUE = 300  # characters of one quoted value
 
@@ -62,18 +68,18 @@ class Template:
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text; what is not known reads `unknown`."""
-        return _PLACEHOLDER.sub(lambda found: _fill(found[1], values), self.source).strip()
+        return _QUOTED.sub(lambda found: _fill(found, values), self.source).strip()
 
 
-def _fill(names: str, values: Mapping[str, Any]) -> str:
-    """Return the first alternative that is known."""
-    for name in names.split("|"):
+def _fill(found: re.Match[str], values: Mapping[str, Any]) -> str:
+    """Return the first alternative that is known, in the quotes around it if a trace says it."""
+    for name in found["names"].split("|"):
         literal = _literal(name)
         if literal is not None:
             return literal
         value = values.get(name)
         if value is not None and value != "":
-            return _show(name, value)
+            return f"{found['quote']}{_show(name, value)}{found['end']}"
     return UNKNOWN
 
 
@@ -85,9 +91,13 @@ def _literal(name: str) -> str | None:
 def _show(name: str, value: object) -> str:
     if name.endswith(("duration", "elapsed", "seconds")) and isinstance(value, int | float):
         return show_duration(value)
-    if isinstance(value, float) and value == int(value) and name in ("value", "count"):
-        return str(int(value))
-    if isinstance(value, float) and name == "value":
-        return f"{value:.4g}"
+    if name in _DURATIONS:
+        try:
+            return show_duration(parse_duration(value))
+        except ValueError:  # a parameter of that name that means something else
+            return str(value)
+    if name not in FIELDS and "." not in name:  # a parameter, or computed: not the trace's words
+        if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+            return f"{int(value):,}" if value == int(value) else f"{value:,.4g}"
     text = str(value)
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

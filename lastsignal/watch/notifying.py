@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from lastsignal.watch.daemon import Daemon
 from lastsignal.watch.excerpts import Excerpts
 from lastsignal.watch.notify_telling import NotifyTeller
 
+LOST_AFTER = 24 * 3600.0  # seconds that messages wait over restarts for a target that is gone
 EXCHANGE_GRACE = 5.0  # seconds to finish what is under way; what is cut off then is sent again
 
 
@@ -45,7 +47,8 @@ class Notifying:
         """Every target that had an outbox since the start."""
         self._targets: Sequence[notify.Target] = settings.targets(config)
         self._notifier = self._make(self._targets)
-        self._begin()
+        # a start by mistake without the configuration must not cost what waits
+        self._begin(time.time() - LOST_AFTER)
 
     async def run(self) -> None:
         """Send until `stop`."""
@@ -67,7 +70,7 @@ class Notifying:
         former, self._notifier = self._notifier, self._make(targets)
         self._targets = targets
         await former.stop(EXCHANGE_GRACE)
-        self._begin()
+        self._begin(math.inf)
 
     async def stop(self, within: float) -> None:
         """Send what can be sent within so many seconds; the rest stays in the store."""
@@ -87,12 +90,12 @@ class Notifying:
         around = notify.Surroundings(observer=observer)
         return notify.Notifier(targets, self._daemon.store.outbox, self._standing, around)
 
-    def _begin(self) -> None:
-        """Give up what waits for targets that are no more: nobody would ever send it."""
+    def _begin(self, made_before: float) -> None:
+        """Give up what has waited for targets that are no more: nobody would ever send it."""
         names = [one.name for one in self._targets if one.kind != "alertmanager"]
         self.outboxes.update(dict.fromkeys(names))
         with suppress(StoreError):  # it is no worse than before, and the next commit tells
-            if number := self._daemon.store.outbox.abandon(names):
+            if number := self._daemon.store.outbox.abandon(names, made_before):
                 self._log.warning("notifications_without_target", given_up=number, targets=names)
 
     def _standing(self) -> list[Incident]:

@@ -202,6 +202,16 @@ def _empty(story: Story) -> Story:
     return story.end("failed", Failure("no answer"))
 
 
+def _unparseable(story: Story) -> Story:
+    text = story.chance.choice(
+        ("Could not parse LLM output: I think so", "Expecting value: line 1 column 1 (char 0)")
+    )
+    failure = Failure(text, None, "OutputParserException")
+    return _refused(story.work(_rounds(story)), failure, story.chance.randint(2, 4)).end(
+        "failed", failure
+    )
+
+
 def _rounds(story: Story) -> int:
     return story.chance.randint(1, 5)
 
@@ -231,4 +241,5 @@ FAILURES: tuple[FailureClass, ...] = (
     FailureClass("crash", "run_crashed", _crash, _ENDS, frozenset({"crashes"})),
     FailureClass("cut_off", "output_truncated", _cut_off, _ENDS, frozenset({"finish reasons"})),
     FailureClass("empty_answers", "empty_model_answers", _empty, _ENDS),
+    FailureClass("unparseable", "model_output_unparseable", _unparseable, _IN_VAIN),
 )

@@ -85,6 +85,30 @@ def _skewed(story: Story) -> Story:
     return story.think()
 
 
+def _explores(story: Story) -> Story:
+    """Commands fail one after the other, each for its own reason, until one shows the way."""
+    for attempt in range(5):
+        text = f"exit code {attempt + 1}: pattern {story.chance.randrange(10**6)} is not in sight"
+        story.think().call("shell", {"command": attempt}, Failure(text))
+    return story.call("shell", {"command": "ls"}).think()
+
+
+def _numbers(story: Story) -> Story:
+    """Tools speak of lines, rows and ports by numbers that are status codes elsewhere."""
+    for number in (429, 503, 401, 404, 500):
+        story.think().call("check", {"number": number}, Failure(f"line {number}: row {number} odd"))
+        story.call("repair", {"number": number}).call("check", {"number": number, "again": True})
+    return story.think()
+
+
+def _other_way(story: Story) -> Story:
+    """A tool that cannot be reached is given up for another, which does the work."""
+    failure = Failure("connect ECONNREFUSED 127.0.0.1:9000")
+    for index in range(3):
+        story.think().call("search_fast", {"q": index}, failure).call("search_slow", {"q": index})
+    return story.think()
+
+
 HEALTHY: dict[str, Callable[[Story], Story]] = {
     "plain": _plain,
     "talk_of_failures": _talk_of_failures,
@@ -96,4 +120,7 @@ HEALTHY: dict[str, Callable[[Story], Story]] = {
     "one_failure_each": _one_failure_each,
     "edit_and_test": _edit_and_test,
     "clock_skew": _skewed,
+    "explores": _explores,
+    "numbers_that_are_no_codes": _numbers,
+    "another_way": _other_way,
 }

@@ -159,7 +159,8 @@ class TestOutbox:
     def test_what_waits_for_nobody_any_more_is_given_up(self, store: Store) -> None:
         store.commit(Changes(notices=[(notice("d"), ["mail"])]), NOW)
 
-        assert store.outbox.abandon(["mail"]) == 3
+        assert store.outbox.abandon(["mail"], made_before=NOW) == 0
+        assert store.outbox.abandon(["mail"], made_before=NOW + 1) == 3
         assert store.outbox.abandon(["mail"]) == 0
         assert self.waiting(store) == []
         assert [one.attempts for one in store.outbox.dead_letters()] == [0, 0, 0]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from watch import harness
 
-LINES = int(os.environ.get("LASTSIGNAL_KILL_LINES", "4200"))
-KILLS = int(os.environ.get("LASTSIGNAL_KILLS", "4"))
+LINES = int(os.environ.get("LASTSIGNAL_KILL_LINES", "3600"))
+KILLS = int(os.environ.get("LASTSIGNAL_KILLS", "3"))
 SEED = int(os.environ.get("LASTSIGNAL_KILL_SEED", "5"))
 
 

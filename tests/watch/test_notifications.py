@@ -177,3 +177,18 @@ def test_after_a_kill_at_most_the_one_in_flight_is_sent_twice(
     counts = Counter(receiver.told("/hook"))
     assert set(counts) == wanted
     assert sum(counts.values()) - len(counts) <= 3
+
+
+def test_what_waits_outlives_a_start_without_its_target(tmp_path: Path, receiver: Receiver) -> None:
+    receiver.answers["/hook"] = lambda n: (500, {}) if n == 0 else (200, {})
+    config = webhook("hook", receiver, retry_min="1s")
+    with watching(tmp_path, config) as daemon:
+        write(daemon.traces / "a.jsonl", failure("r"))
+        wait_for(lambda: receiver.at("/hook", 500), "a refusal")
+        daemon.kill()
+        daemon.configure("")
+        daemon.once()
+        assert "hook" in lastsignal("notify", "list", "--state-dir", str(daemon.state))
+        daemon.configure(config)
+        daemon.start().ready()
+        wait_for(lambda: receiver.told("/hook") == [("opened", "r")], "the message")

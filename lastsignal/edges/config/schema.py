@@ -185,7 +185,8 @@ class Limits(_Section, frozen=True):
     read_queue: Count = 16
     """Pieces of files that wait for the rules; when full, reading waits."""
     notification_queue: Annotated[int, msgspec.Meta(ge=2)] = 100
-    """Messages that wait for one target; beyond it they are folded into a digest."""
+    """Messages that wait for one target; beyond it the older half is folded into a digest. At one
+    message a second this is also how many seconds late the last one comes."""
     commit_interval: Interval = Interval(1)
     """How often progress is written to disk when nothing is found."""
     drain_timeout: Interval = Interval(20)

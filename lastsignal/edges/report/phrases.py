@@ -192,6 +192,8 @@ def happening(moment: Moment) -> str:
         what = name or identifier(kind).replace("_", " ")
         phrase = f"{what} {identifier(moment.status)}"
     error = moment.error_message or moment.error_class
+    if error == "unknown":  # the class of what says nothing
+        error = None
     return f"{phrase}: {shorten(visible(error), _SENTENCE)}" if error else phrase
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,11 +96,19 @@ class Outbox:
             _DROP_NOTICES,
         )
 
-    def abandon(self, targets: Sequence[str]) -> int:
-        """Give up what waits for any but these targets; return how many rows that were."""
+    def abandon(self, targets: Sequence[str], made_before: float = math.inf) -> int:
+        """Give up what waits for any but these targets; return how many rows that were.
+
+        Args:
+            targets: those that there are.
+            made_before: epoch seconds; later messages may still find their target again.
+        """
         names = ", ".join("?" * len(targets))
-        query = f"SELECT id FROM outbox WHERE state = 'pending' AND target NOT IN ({names})"
-        rows = [row_id for (row_id,) in self._database.query(query, tuple(targets))]
+        query = (
+            "SELECT o.id FROM outbox o JOIN notices n ON n.id = o.notice"
+            f" WHERE o.state = 'pending' AND n.created_at < ? AND o.target NOT IN ({names})"
+        )
+        rows = [row_id for (row_id,) in self._database.query(query, (made_before, *targets))]
         for row_id in rows:
             self._bury(row_id, "there is no such target any more", attempts=0)
         return len(rows)

@@ -19,7 +19,9 @@ read too, unless they were there at the very first start.
 Files of one original name come the older before the younger: a new file is begun only when a look
 that started after its first bytes were seen has shown what is older, and that has been read to
 where it stood then. Nobody waits for looks for more than two seconds; and where a look takes more
-than 20 ms of a processor, only files whose name is seen to rotate wait at all.
+than 20 ms of a processor, only files whose name is seen to rotate wait at all. So order may be lost
+where names are shifted faster than the folder is looked at; and where no more than a few bytes of a
+file were read before a kill, and another content that begins with them is in its place afterwards.
 
 What may be lost:
 

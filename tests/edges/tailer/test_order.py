@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from lastsignal.edges.tailer import listing, streams
+from lastsignal.edges.tailer import listing, streams, tailer
+from lastsignal.edges.tailer.tailed import TailedFile
+from lastsignal.edges.tailer.turns import Turns
 
 Hide = Callable[[str, int], None]
 
@@ -72,6 +74,27 @@ async def test_a_file_that_looks_miss_where_it_was_renamed_to_is_waited_for(
         await again.until_lines(numbered(1000, 2000).splitlines())
         await again.drain()
     assert again.text == numbered(1000, 2000)
+
+
+async def test_where_looks_are_rare_only_what_is_rotated_waits_for_one(
+    tmp_path: Path, tailing: Any, numbered: Any, append: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = []
+    hold = Turns.hold
+
+    def note_and_hold(turns: Turns, file: TailedFile) -> None:
+        held.append(Path(file.path).name)
+        hold(turns, file)
+
+    monkeypatch.setattr(tailer, "_PROMPT", 0.0)
+    monkeypatch.setattr(Turns, "hold", note_and_hold)
+    append(tmp_path / "app.jsonl.1", numbered(0, 10))
+    append(tmp_path / "app.jsonl", numbered(10, 20))
+    append(tmp_path / "other.jsonl", numbered(20, 30))
+    async with tailing(tmp_path) as sink:
+        await sink.until_lines(numbered(0, 30).splitlines())
+        await sink.drain()
+    assert sorted(held) == ["app.jsonl", "app.jsonl.1"]
 
 
 async def test_contents_that_were_never_seen_in_place_come_in_order_from_their_copies(
