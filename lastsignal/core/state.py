@@ -165,6 +165,7 @@ class State:
                 self._evict()
             trace = new_trace(event)
             self.traces.add(trace)
+            self.gone.discard(event.trace_id)  # given up a moment ago, and here again
         return trace
 
     def touch(self, trace_id: str, key: str = "") -> None:

@@ -112,3 +112,15 @@ def test_rules_that_come_and_go_leave_the_others_what_they_remember(seed: int) -
     analysis.conclude(NOW)
     found = [one for one in found_in(analysis) if one[0] in kept]
     assert found == found_in(undisturbed)
+
+
+def test_a_trace_that_is_given_up_and_comes_again_at_once_is_written() -> None:
+    analysis = Analysis(list(load_rules(())), IncidentBook(IncidentPolicy()), max_traces=2)
+    written = Written()
+    for name in ("a", "b", "c", "a", "c", "b"):
+        line = b'{"timestamp":1.79e9,"trace_id":"%s","event_type":"agent_start","status":"started"}'
+        framer, reader = Framer(), Reader("s", LADDER, 0.0)
+        analysis.feed(reader.read(framer.feed(line % name.encode() + b"\n")))
+    written.commit(analysis.take_changes())
+    assert set(written.traces) == set(analysis.engine.traces)
+    assert len(written.traces) == 2
