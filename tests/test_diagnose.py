@@ -128,7 +128,8 @@ class TestFormats:
     @pytest.fixture
     def mixed(self) -> str:
         write("runs/bad.jsonl", *demo_records("one"), *demo_records("two"))
-        write("runs/good.jsonl", START, END)
+        answer = {**END, "event_type": "model_call", "operation": "gpt-5", "timestamp": 1760000005}
+        write("runs/good.jsonl", START, answer, END)
         write("runs/broken.eval")
         Path("runs/broken.eval").write_bytes(b"PK\x03\x04 and no more")
         return "runs"
@@ -165,7 +166,14 @@ class TestFormats:
 
     @pytest.mark.parametrize("form", ["json", "ndjson", "text", "markdown", "junit", "sarif"])
     def test_every_format_says_what_was_not_checked(self, mixed: str, form: str) -> None:
-        assert "repeated_failing_call" in self.output(mixed, form)
+        report = self.output(mixed, form)
+        _, traces = diagnosed(mixed)
+        names = {name for trace in traces for name in trace["not_checked"]}
+
+        assert len(names) > 6
+        missing = {name for name in names if name not in report}
+        assert not missing or form == "text"
+        assert "repeated_failing_call" in report
 
     @pytest.mark.parametrize("form", ["json", "text", "markdown", "junit", "sarif"])
     def test_every_format_says_what_could_not_be_read(self, mixed: str, form: str) -> None:

@@ -362,3 +362,21 @@ def test_healthy_runs_stay_healthy_between_failing_ones() -> None:
         cause = found[run.name].cause
         assert cause is not None
         assert cause.rule == "rate_limit_exhausted"
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("content_filter_blocked", "once: "),
+        ("model_timeout", 'in time, once ("Request timed out")'),
+        ("resource_exhausted", "once"),
+        ("service_errors", "failed 3 times in 10 s, with no success in between (connection"),
+        ("tool_auth_failed", "twice in 5 s, with no success in between"),
+    ],
+)
+def test_one_failure_is_told_as_one_and_several_with_their_time(rule: str, words: str) -> None:
+    (found,) = diagnose(FAILING[rule].records).values()
+
+    assert found.cause is not None
+    assert words in found.cause.cause
+    assert ("in between" in found.cause.cause) == (found.cause.count > 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from lastsignal.core.durations import show_duration
 from lastsignal.core.groups import Group, Mark
 from lastsignal.core.rules import Rule, Severity
 
@@ -105,7 +106,8 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
     values.update({f"last.{name}": value for name, value in last.items()})
     values.update(
         count=group.count,
-        times=_TIMES.get(group.count, f"{group.count} times"),
+        times=_times(group),
+        in_vain=_in_vain(group),
         value=group.value,
         elapsed=group.value,
         share=None if group.value is None else f"{group.value:.0%}".replace("%", " %"),
@@ -113,3 +115,16 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
         note=group.note,
     )
     return values
+
+
+def _times(group: Group) -> str:
+    return _TIMES.get(group.count, f"{group.count:,} times")
+
+
+def _in_vain(group: Group) -> str:
+    """Return how often something failed and in what time; of a single failure there is no more."""
+    if group.count == 1:
+        return _times(group)
+    seconds = group.marks[-1].timestamp - group.marks[0].timestamp
+    within = f" in {show_duration(seconds)}" if seconds > 0 else ""
+    return f"{_times(group)}{within}, with no success in between"

@@ -21,6 +21,7 @@ from lastsignal.core.durations import parse_duration, show_duration
 COMPUTED: dict[str, str] = {
     "count": "how many events matched; of a sequence, how often it was met",
     "times": "the count in words: once, twice, 3 times",
+    "in_vain": "the same and its time: once, or twice in 3 s, with no success in between",
     "value": "what the window measured (sum, ratio, cycle length, distinct values)",
     "duration": "time from the first to the last match",
     "elapsed": "the same where it is a length of time",

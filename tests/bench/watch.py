@@ -8,6 +8,7 @@ beside each.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import sqlite3
@@ -38,6 +39,7 @@ def started(root: Path, config: str = "", *, rules: str = "") -> Watch:
     """Return a running daemon with all built-in rules, and these."""
     daemon = Watch(root, rules=rules)
     daemon.configure(config, builtin=True)
+    atexit.register(lambda: daemon.ended() or daemon.kill())  # also where a measure fails
     return daemon.start().ready()
 
 

@@ -34,8 +34,13 @@ def unread(report: Report) -> list[InputSummary]:
     return [one for one in report.inputs if not one.events]
 
 
-def unchecked(traces: Sequence[Diagnosis], most: int = 6) -> str:
-    """Return which rules could not be checked, and what that means; empty where all could."""
+def unchecked(traces: Sequence[Diagnosis], most: int | None = None) -> str:
+    """Return which rules could not be checked, and what that means; empty where all could.
+
+    Args:
+        traces: in which they could not.
+        most: how many are named, all if None.
+    """
     tally = Counter(rule for trace in traces for rule in trace.not_checked)
     if not tally:
         return ""

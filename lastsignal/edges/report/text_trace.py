@@ -19,6 +19,7 @@ MAX_EVIDENCE = 5
 MAX_SYMPTOMS = 6
 MAX_MOMENTS = 8
 MAX_OTHER = 5
+MAX_UNCHECKED = 6
 MANY_FINDINGS = 10
 """More of a trace than these are counted in its second line, before any is told."""
 
@@ -46,7 +47,7 @@ def write_block(page: Page, trace: Diagnosis) -> None:
         steps = [Text(step) for step in phrases.steps(trace.cause.remedy)]
         page.section("Remedy", steps, hang=3 if len(steps) > 1 else 0, style="bold green")
     page.section("Also", _others(trace, home), hang=2)
-    unchecked = tallies.unchecked([trace])
+    unchecked = tallies.unchecked([trace], MAX_UNCHECKED)
     page.section("Unchecked", [Text(unchecked, "dim")] if unchecked else [])
 
 

@@ -29,7 +29,10 @@ def start_event(span: Span, reading: Reading) -> Event | None:
 def call_events(span: Span, reading: Reading, outcome: Outcome) -> list[Event]:
     """Return start and end of a finished call or agent."""
     start = start_event(span, reading)
-    end = _event(span, reading, _TYPES[reading.kind][1], outcome.status, span.end)
+    ended = span.end
+    if ended is not None and span.start is not None:
+        ended = max(ended, span.start)  # by clocks that disagree a call may end before it begins
+    end = _event(span, reading, _TYPES[reading.kind][1], outcome.status, ended)
     end.duration_seconds = span.duration
     if outcome.status != "completed":
         outcome.error.write(end, outcome.status)

@@ -560,3 +560,14 @@ def test_an_error_says_code_type_and_message_apart(span: Any, read: Any) -> None
         )
     )[-1]
     assert (end.http_status, end.error_type, end.error_class) == (503, None, "overloaded")
+
+
+def test_a_call_that_ends_before_it_begins_is_one_call_all_the_same(span: Any, read: Any) -> None:
+    events = read(
+        span("execute_tool ls", 2, 1, at=(5.0, 4.9), gen_ai__operation__name="execute_tool",
+             gen_ai__tool__name="ls", status="ERROR", says="gone"),
+    )  # fmt: skip
+
+    assert shape(events) == [("tool_call", "started", "ls"), ("tool_result", "failed", "ls")]
+    assert events[0].timestamp == events[1].timestamp
+    assert events[1].duration_seconds is None
