@@ -70,6 +70,12 @@ _BY_STATUS: dict[int, str] = {
     529: "overloaded",
 }
 
+_OF_CODE = frozenset(
+    {"attributeerror", "indexerror", "keyerror", "nameerror", "typeerror", "valueerror"}
+)
+"""Exceptions by which a program's own mistakes show."""
+_OF_RUN = ("process_error", "agent_end")
+
 _FALLBACK = {"tool_result": "tool_error", "tool_call": "tool_error", "process_error": "crash"}
 
 
@@ -104,7 +110,13 @@ def classify(
         if 400 <= http_status <= 499:
             return "invalid_request"
     by_type = BY_TYPE.first(error_type) if error_type else None
-    if by_type and by_type not in ("tool_error", "server_error"):
+    if event_type in _OF_RUN and error_type and _is_of_code(error_type):
+        by_type = "crash"  # no answer and no request was wrong: the program was
+    if by_type and by_type not in ("tool_error", "server_error", "crash"):
         return by_type
     by_text = BY_TEXT.first(message) if message else None
     return by_text or by_type or _FALLBACK.get(event_type, "unknown")
+
+
+def _is_of_code(error_type: str) -> bool:
+    return error_type.rpartition(".")[2].lower() in _OF_CODE

@@ -208,6 +208,21 @@ def test_what_is_said_outright_comes_first_then_code_type_and_words(
     assert classify("model_call", status, kind, text) == name
 
 
+@pytest.mark.parametrize(
+    ("event_type", "text", "name"),
+    [
+        ("process_error", "'rows'", "crash"),
+        ("process_error", "HTTP 429 Too Many Requests", "rate_limit"),
+        ("model_call", "'rows'", "schema"),
+        ("tool_result", "'rows'", "schema"),
+    ],
+)
+def test_a_crash_by_the_program_s_own_mistake_is_a_crash(
+    event_type: str, text: str, name: str
+) -> None:
+    assert classify(event_type, None, "KeyError", text) == name
+
+
 def test_every_class_that_a_text_can_tell_of_is_in_the_list() -> None:
     assert SAID.keys() <= set(ERROR_CLASSES)
     assert classify("process_error", None, None, "it broke") == "crash"
