@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 
@@ -14,7 +15,7 @@ import lastsignal
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.explaining import Explainer, Explanation
 from lastsignal.core.aliases.no_events import HEAD_BYTES, advise
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reader import AHEAD_SECONDS, Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
@@ -70,6 +71,7 @@ def read_events(
 ) -> Iterator[list[Event]]:
     """Yield the events of a source, a chunk's at a time."""
     framer, told = Framer(), 0
+    reader.latest = time.time() + AHEAD_SECONDS
     for chunk in source.chunks():
         yield reader.read(framer.feed(chunk))
         progress(source.name, source.consumed - told)
@@ -83,6 +85,7 @@ def read_events(
 def explain_records(source: Source, explainer: Explainer) -> Iterator[Explanation | Skip]:
     """Yield what becomes of each record of a source, and what is no record, in their order."""
     framer = Framer()
+    explainer.reader.latest = time.time() + AHEAD_SECONDS
 
     def explained(records: Iterable[Record]) -> list[Explanation | Skip]:
         found = [explainer.explain(record) for record in records]

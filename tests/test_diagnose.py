@@ -311,3 +311,20 @@ at_least = 7
 
         assert run(["diagnose", str(DEMO), "--config", "lastsignal.toml"]) == 3
         assert "lastsignal.toml:2: " in capsys.readouterr().err
+
+
+def test_one_record_dated_far_ahead_makes_no_other_call_hang() -> None:
+    calls = [
+        {**START, "timestamp": 1760000001 + number, "event_type": kind, "operation": "search"}
+        for number, kind in enumerate(("tool_call", "tool_call", "tool_result"))
+    ]
+    calls[1] |= {"trace_id": "r2", "timestamp": 4000000000}
+    calls[2] |= {"status": "completed"}
+
+    code, traces = diagnosed(write("t.jsonl", START, *calls, END))
+
+    assert (code, [trace["outcome"] for trace in traces if trace["trace_id"] == "r1"]) == (
+        1,
+        ["succeeded"],
+    )
+    assert [trace["cause"] for trace in traces if trace["trace_id"] == "r1"] == [None]

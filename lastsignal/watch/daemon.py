@@ -107,7 +107,7 @@ class Daemon:
     def take(self, piece: Piece) -> bool:
         """Take a piece of a file; return whether a finding has opened or changed."""
         pipeline = self.pipelines.of(piece)
-        events = pipeline.take(piece)
+        events = pipeline.take(piece, time.time())
         found = self._feed(events)
         self.observer.read(piece, events, pipeline.account())
         self.clocks.note(piece, pipeline)

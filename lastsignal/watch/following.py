@@ -53,7 +53,7 @@ class Followed:
         if pipeline is None:
             pipeline = Pipeline(piece.name, self._ladder, DEFAULT_MAX_RECORD_BYTES, time.time())
             self._pipelines[piece.file_id] = pipeline
-        self._hand_on(pipeline.take(piece))
+        self._hand_on(pipeline.take(piece, time.time()))
         self._clocks.note(piece, pipeline)
         if piece.is_last:
             del self._pipelines[piece.file_id]

@@ -19,6 +19,10 @@ from lastsignal.core.events import Event, Status, as_plain
 from lastsignal.core.framing.cutter import Record
 from lastsignal.core.framing.salvage import salvage
 
+AHEAD_SECONDS = 86_400.0
+"""How far ahead of the world, and of the records before it, a record's time counts as damage: one
+such record would make every call in its file look as if it had hung. Zones and clocks differ by
+less."""
 _KEPT_HEADS = 20
 _HEAD_BYTES = 2048
 _FOR_EVER = float("inf")
@@ -55,6 +59,8 @@ class Reader:
         """The highest record time seen; 0.0 before the first."""
         self.heads: list[bytes] = []
         """How the first records begin that no dialect has taken: advice looks at them."""
+        self.latest = _FOR_EVER
+        """Epoch seconds after which nothing can have happened yet, as far as the caller knows."""
         self._ingest_time = ingest_time
         self._framework: str | None = None
         self._disorder = 0.0
@@ -69,7 +75,7 @@ class Reader:
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
         source, clock, seen, decode = self.source, self.clock, 0, self._recognition.decode
-        must_hold = self._must_hold
+        must_hold, latest = self._must_hold, self.latest
         for data, offset, line in records:
             seen += 1
             try:
@@ -91,7 +97,7 @@ class Reader:
                     event.line, event.offset = line, offset
                 timestamp = event.timestamp
                 if timestamp > clock:
-                    clock = timestamp
+                    clock = timestamp if timestamp <= latest else self._look_ahead(event, clock)
                 elif timestamp != timestamp:  # NaN: the record carries no time
                     self._inherit_time(event, clock)
                 if event.framework is None or not event.trace_id:
@@ -228,6 +234,13 @@ class Reader:
             event.timestamp, event.timestamp_source = clock, "inherited"
         else:
             event.timestamp, event.timestamp_source = self._ingest_time, "ingest"
+
+    def _look_ahead(self, event: Event, clock: float) -> float:
+        """Take the time of an event that lies after `latest`, or not; return the clock."""
+        if not clock or event.timestamp - clock <= AHEAD_SECONDS:
+            return event.timestamp  # the world's clock is behind, not the record's ahead
+        self._inherit_time(event, clock)
+        return clock
 
     @property
     def _must_hold(self) -> bool:

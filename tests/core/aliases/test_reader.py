@@ -204,3 +204,36 @@ def test_what_strict_json_refuses_is_mended_where_it_stands(
     found = json.loads(bytes(metadata)) if not isinstance(metadata, dict) else metadata
     assert found == {"note": is_read}
     assert reader.skipped == {}
+
+
+def times_read(*times: float, latest: float) -> list[tuple[float, str]]:
+    """Return what the events of these times get, relative to T0, and where it is from."""
+    reader = Reader("t", LADDER, 0.0)
+    reader.latest = T0 + latest
+    framer = Framer()
+    events = reader.read(framer.feed(b"".join(native(time, "a") + b"\n" for time in times)))
+    return [(event.timestamp - T0, event.timestamp_source) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("time", "latest", "is_used"),
+    [
+        (9e7, 1e5, False),
+        (9e4, 1e5, True),  # within what clocks and zones differ by
+        (9e7, 9e7, True),  # the past: whoever reads an old file learns nothing from the wall clock
+        (8e4, 0.0, True),  # no jump: a machine whose own clock is behind still reads
+    ],
+)
+def test_one_record_from_the_far_future_does_not_move_the_clock(
+    time: float, latest: float, is_used: bool
+) -> None:
+    found = times_read(1, time, 2, latest=latest)
+    assert found == [
+        (1, "record"),
+        (time, "record") if is_used else (1, "inherited"),
+        (2, "record"),
+    ]
+
+
+def test_a_file_that_is_all_ahead_keeps_its_times() -> None:
+    assert times_read(1, 2, 3, latest=-1e6) == [(1, "record"), (2, "record"), (3, "record")]
