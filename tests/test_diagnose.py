@@ -89,6 +89,17 @@ class TestCauses:
         assert (code, trace["cause"]["rule"]) == (1, "budget_gate")
         assert "73.5 against a limit of 60.0" in trace["cause"]["cause"]
 
+    def test_a_printed_record_with_a_comment_in_it_is_read_as_it_is_meant(self) -> None:
+        Path("events.json").write_text(
+            '{\n  "kind": "audit",\n  "agent_id": "clerk",\n  "timestamp": 1760000000.5,\n\n'
+            '  // what the plugin says\n  "payload": {"event": "budget_gate_triggered",\n'
+            '    "total_cost_usd": 73.5,\n    "budget_limit": 60.0\n  }\n}\n'
+        )
+        code, (trace,) = diagnosed("events.json")
+
+        assert (code, trace["cause"]["rule"]) == (1, "budget_gate")
+        assert "73.5 against a limit of 60.0" in trace["cause"]["cause"]
+
     def test_two_traces_in_one_file_are_two_diagnoses(self) -> None:
         pairs = zip(demo_records("one"), demo_records("two"), strict=True)
         _, traces = diagnosed(write("both.jsonl", *(one for pair in pairs for one in pair)))

@@ -136,6 +136,18 @@ class TestPrintedObjects:
     def test_blank_lines_inside_stay(self) -> None:
         assert frame(b'{\n\n  "a": 1\n \n}\n')[0] == [(b'{\n\n  "a": 1\n \n}', 0, 1)]
 
+    def test_comments_inside_stay_for_the_reader_to_mend(self) -> None:
+        data = b'{\n  // "a" { [\n  "a": 1,\n\n  /// it\'s\n  "b": {}\n  // the end }\n}\n{"c":1}\n'
+        whole = data[: data.index(b'{"c"')].strip()
+
+        assert frame(data) == ([(whole, 0, 1), (b'{"c":1}', len(whole) + 1, 9)], {})
+
+    def test_a_torn_printed_object_before_a_path_takes_no_line_with_it(self) -> None:
+        records, skipped = frame(b'{\n  "a": 1,\n/usr/bin/python: killed\n{"b":2}\n')
+
+        assert [record for record, _, _ in records] == [b'{"b":2}']
+        assert skipped == {"torn_line": 1}
+
 
 class TestDocuments:
     def test_an_object_over_many_lines_is_one_record(self) -> None:

@@ -22,7 +22,7 @@ pieces = st.sampled_from(
         b'{"a":1}', b'{"a":1}\n', b'{"a": 1,', b'"b":2}', b'{"a":[', b'{"a":\n', b"{\n", b"},\n",
         b'  "k": "v",\n', b'  "k": {\n', b'["e",{"x":1}]', b"[\n", b"]\n", b'1}, {"b":', b"[1,2]",
         b"INFO x ", b"[2026-01-01] ", b"\x01\x02", b"\xef\xbb\xbf", b"\xff\xfe", b"null", b'\\"',
-        b'{"s":"' + b"y" * 60, b" " * 70, b"x" * 100,
+        b'{"s":"' + b"y" * 60, b" " * 70, b"x" * 100, b"/", b'\n // {"n"\n',
     ]
 )  # fmt: skip
 sources = st.one_of(st.lists(pieces, max_size=60).map(b"".join), st.binary(max_size=400))

@@ -14,6 +14,7 @@ _AROUND = b" \t\r\n\0"
 # What a strict decoder refuses outside strings; and every string, since these words stand in texts.
 _TOKEN = re.compile(
     rb'"[^"\\]*(?:\\.[^"\\]*)*"?'  # one without an end too: else each quote in it is tried
+    rb"|//[^\n]*"
     rb"|NaN|-?Infinity"
     rb"|-?\d+(?:\.\d+)?[eE][+-]?\d+"
     rb"|-?\d{300,}(?:\.\d+)?",
@@ -42,7 +43,7 @@ def decode_leniently(data: bytes) -> tuple[Any, bytes]:
 
     Mended, with everything left in its place: invalid UTF-8 and halves of surrogate pairs, which a
     text that is cut in the middle of an emoji leaves (replaced), NaN and Infinity (Python's own
-    `json.dumps` writes them) and numbers beyond a double: no rule may compare with these.
+    `json.dumps` writes them) and numbers beyond a double: no rule may compare with these; comments.
 
     Raises:
         ValueError: its text is the reason to count: `invalid_json`, `nested_too_deeply`, `blank`.
@@ -80,6 +81,8 @@ def _mended_token(found: re.Match[bytes]) -> bytes:
     token = found[0]
     if token[:1] == b'"':
         return _ESCAPE.sub(_mended_escape, token) if b"\\u" in token else token
+    if token[:1] == b"/":  # a comment: people annotate what they paste
+        return b" " * len(token)
     if token == b"NaN":
         return b'"" '
     if token[-1:] == b"y" or len(token) >= 300 or abs(float(token)) == float("inf"):

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from lastsignal.core.framing.nesting import Nesting, passer
+from lastsignal.core.framing.nesting import USED_UP, Nesting, passer
 from lastsignal.core.framing.skips import SAMPLE_BYTES
 
 TORN = -2
 """The line that begins here cannot go on with the value: its writer died, and another began."""
 
 _pass_blank = passer(rb"\s*")
+_SLASH = ord("/")
 
 
 class OpenValue(msgspec.Struct):
@@ -33,6 +34,8 @@ class OpenValue(msgspec.Struct):
     head: bytes = b""
     """The first bytes of a value that has outgrown the limit: the rest is not kept."""
     at_line_start: bool = False
+    in_comment: bool = False
+    """In a line that begins with a slash, as no JSON does: people annotate what they print."""
     lines_begun: int = 1
     second_start: int = -1
     """Where in `kept` a second line that may stand for itself begins; -1 where there is none."""
@@ -67,10 +70,16 @@ class OpenValue(msgspec.Struct):
         if self.at_line_start:
             first = _pass_blank(piece, position).end()
             if first < len(piece):
-                if not self.nesting.may_go_on_with(piece[first]):
+                if piece[first] == _SLASH:
+                    self.at_line_start, self.in_comment = False, True
+                elif not self.nesting.may_go_on_with(piece[first]):
                     self._keep(piece[position:first])
                     return TORN
-                self._begin_line(first - position)
+                else:
+                    self._begin_line(first - position)
+        if self.in_comment:
+            self._keep(piece[position:])
+            return USED_UP
         end = self.nesting.find_end(piece, position)
         self._keep(piece[position:] if end < 0 else piece[position:end])
         return end
@@ -101,7 +110,7 @@ class OpenValue(msgspec.Struct):
             else:
                 self.second_start = -1
         self._keep(b"\n")
-        self.at_line_start = True
+        self.at_line_start, self.in_comment = True, False
         return True
 
     def second_line(self) -> tuple[bytes, int, int] | None:

@@ -181,6 +181,18 @@ def test_what_holds_no_whole_object_is_counted_once() -> None:
     assert reader.heads == [b'{"a": {"b": 1} x}']
 
 
+def test_comments_of_a_printed_object_are_passed_over() -> None:
+    first = native(1, "a")[:-1] + b',\n\n  // what "it" cost\n  "metadata": {"u": "http://x"}}'
+
+    events, reader = read_file(first + b"\n" + native(2, "b") + b"\n")
+
+    assert [(event.operation, event.line) for event in events] == [("a", 1), ("b", 5)]
+    metadata = events[0].metadata
+    found = json.loads(bytes(metadata)) if not isinstance(metadata, dict) else metadata
+    assert found == {"u": "http://x"}
+    assert reader.skipped == {}
+
+
 @pytest.mark.parametrize(
     ("written", "is_read"),
     [
