@@ -12,6 +12,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently
+from lastsignal.core.aliases.long_names import LONG_RECORD, shorten_names
 from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
 from lastsignal.core.aliases.saved_reader import SavedReader
 from lastsignal.core.error_classes import ERROR_CLASSES, classify
@@ -71,7 +72,7 @@ class Reader:
         """Held from before the source showed a time: they take the first one, if any comes."""
         self._awaits_time = True
 
-    def read(self, records: Iterable[Record]) -> list[Event]:  # calls would cost
+    def read(self, records: Iterable[Record]) -> list[Event]:  # noqa: C901  # calls would cost
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
         source, clock, seen, decode = self.source, self.clock, 0, self._recognition.decode
@@ -88,6 +89,8 @@ class Reader:
             if isinstance(decoded, Drop):
                 self.skip(decoded.reason)
                 continue
+            if len(data) > LONG_RECORD:
+                shorten_names(decoded)
             for event in decoded:
                 event.source = source
                 if event.offset:

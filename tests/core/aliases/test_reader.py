@@ -249,3 +249,18 @@ def test_one_record_from_the_far_future_does_not_move_the_clock(
 
 def test_a_file_that_is_all_ahead_keeps_its_times() -> None:
     assert times_read(1, 2, 3, latest=-1e6) == [(1, "record"), (2, "record"), (3, "record")]
+
+
+def test_names_of_a_megabyte_are_cut_and_stay_distinct() -> None:
+    names = ["x" * 1_000_000, "x" * 1_000_000, "x" * 999_999 + "y", "x" * 300]
+    record = {"timestamp": T0, "event_type": "tool_call", "status": "started"}
+    lines = [json.dumps({**record, "trace_id": n, "operation": n, "call_id": n}) for n in names]
+
+    events, _ = read_file("\n".join(lines).encode())
+
+    cut = [event.operation or "" for event in events]
+    assert [len(name) for name in cut] == [300] * 4
+    assert len(set(cut)) == 3
+    assert cut[0] == cut[1]
+    assert cut[3] == names[3]
+    assert [event.trace_id for event in events] == cut == [event.call_id for event in events]
