@@ -380,3 +380,20 @@ def test_one_failure_is_told_as_one_and_several_with_their_time(rule: str, words
     assert found.cause is not None
     assert words in found.cause.cause
     assert ("in between" in found.cause.cause) == (found.cause.count > 1)
+
+
+def test_a_run_of_very_many_tools_is_not_swept_at_each_of_its_events() -> None:
+    run = Run("many")
+    for number in range(400):
+        run.call(f"tool_{number}", number, f"HTTP 500 of {number}")
+    reader, engine = Reader("run.jsonl", LADDER, 1_700_000_000.0), Engine(RULES)
+    lines = [json.dumps(record).encode() for record in run.records]
+    pauses = []
+    for number, line in enumerate(lines, 1):
+        engine.feed(reader.read([(line, number, number)]))
+        seen = engine.traces["many"]
+        if seen.swept_until not in pauses:
+            pauses.append(seen.swept_until)
+
+    assert len(engine.traces["many"].groups) > 200
+    assert 10 < len(pauses) < len(lines) / 4

@@ -21,6 +21,9 @@ from lastsignal.core.traces import (
 SHARED = ""
 """The trace id under which state across traces is kept; no event has it."""
 
+SWEEP_PAUSE = 0.02
+"""Seconds of event time between two sweeps of a trace, for each group that is looked at."""
+
 MAX_ENDED = 1000
 """Traces that have ended and keep the memory of their windows; what ended before is sealed."""
 
@@ -83,7 +86,8 @@ class State:
         self.tally[group.rule] += 1
         if detector.bit:
             _wake(home, group.rule, detector.bit)
-        home.sweep_at = min(home.sweep_at, event.timestamp + detector.lasts)
+        at = max(home.swept_until, event.timestamp + detector.lasts)
+        home.sweep_at = min(home.sweep_at, at)
         return group
 
     def open(
@@ -141,7 +145,9 @@ class State:
                 self.heal(trace, key, group, detector)
             else:
                 self.rest(trace, group, detector)
-        trace.sweep_at = soonest
+        # by the second in a trace of hundreds of groups, sweeping would be all that is done
+        trace.swept_until = now + len(trace.groups) * SWEEP_PAUSE
+        trace.sweep_at = max(soonest, trace.swept_until)
         return trace.active
 
     def changed(self, home: TraceState, key: str, group: Group) -> None:

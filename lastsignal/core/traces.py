@@ -71,6 +71,8 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """How many groups of such a rule do not rest."""
     sweep_at: float = NO_DEADLINE
     """When groups in which nothing counts any more are to be given up next."""
+    swept_until: float = -NO_DEADLINE
+    """Event time before which another sweep would cost more than it frees."""
     deadline: float = NO_DEADLINE
     """When its open calls are to be judged next."""
     waits: dict[str, tuple[float, str]] = {}
