@@ -105,7 +105,7 @@ class Memory:
         state.dirty_groups.update(before.dirty_groups)
         state.deadlines = before.deadlines
 
-        def fits(rules: list[str]) -> bool:
+        def fits(rules: Sequence[str]) -> bool:
             if saved.field_bits != self._program.field_bits or not same.issuperset(rules):
                 return False
             state.tally.update(rules)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import heapq
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from lastsignal.core.traces import TraceState
 
+MAX_KINDS = 10_000
 MAX_LIVE = 4096
 """Traces kept as objects, by default."""
 
@@ -21,15 +23,12 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TraceState).decode
 
 
-class _Group(msgspec.Struct):
-    rule: str
+class _Packed(NamedTuple):
+    """A trace as bytes."""
 
-
-class _Groups(msgspec.Struct):
-    groups: dict[str, _Group] = {}
-
-
-_decode_rules = msgspec.msgpack.Decoder(_Groups).decode
+    data: bytes
+    rules: tuple[str, ...]
+    """Of its groups: what another set of rules asks first."""
 
 
 def _leave(trace: TraceState) -> None:
@@ -48,8 +47,10 @@ class Shelf(Mapping[str, TraceState]):
     def __init__(self, max_live: int = MAX_LIVE) -> None:
         self.live: dict[str, TraceState] = {}
         """Those that are objects."""
-        self._packed: dict[str, bytes] = {}
+        self._packed: dict[str, _Packed] = {}
         """The others, the idlest first."""
+        self._kinds: dict[tuple[str, ...], tuple[str, ...]] = {}
+        """Lists of rules that are met, each kept once: most traces have the same few."""
         self._max_live = max_live
         self.on_unpack: Callable[[TraceState], None] = _leave
         """Told of each trace that is an object again."""
@@ -100,7 +101,7 @@ class Shelf(Mapping[str, TraceState]):
             KeyError: it is not there.
         """
         packed = self._packed.get(trace_id)
-        return _encode(self.live[trace_id]) if packed is None else zlib.decompress(packed)
+        return _encode(self.live[trace_id]) if packed is None else zlib.decompress(packed.data)
 
     def idlest(self, count: int) -> list[str]:
         """Return the ids of the traces that have been idle for longest."""
@@ -115,28 +116,31 @@ class Shelf(Mapping[str, TraceState]):
         if len(self.live) <= self._max_live:
             return
         for trace_id in self._idlest_live(len(self.live) - self._max_live // 2):
-            self._packed[trace_id] = zlib.compress(_encode(self.live.pop(trace_id)), 1)
+            trace = self.live.pop(trace_id)
+            rules = tuple(group.rule for group in trace.groups.values())
+            if len(self._kinds) > MAX_KINDS:
+                self._kinds.clear()
+            data = zlib.compress(_encode(trace), 1)
+            self._packed[trace_id] = _Packed(data, self._kinds.setdefault(rules, rules))
 
-    def adopt(self, former: Shelf, fits: Callable[[list[str]], bool]) -> Iterator[TraceState]:
+    def adopt(self, former: Shelf, fits: Callable[[Sequence[str]], bool]) -> Iterator[TraceState]:
         """Take over a shelf, which is empty then; yield the traces that the caller must put in.
 
         Args:
             former: the other shelf.
             fits: whether a packed trace whose groups are of these rules stays as it is.
         """
-        while former._packed:
-            trace_id = next(iter(former._packed))
-            packed = former._packed.pop(trace_id)
-            data = zlib.decompress(packed)
-            if fits([group.rule for group in _decode_rules(data).groups.values()]):
+        waiting, former._packed = former._packed, {}
+        for trace_id, packed in waiting.items():
+            if fits(packed.rules):
                 self._packed[trace_id] = packed
             else:
-                yield _decode(data)
+                yield _decode(zlib.decompress(packed.data))
         while former.live:
             yield former.live.popitem()[1]
 
-    def _unpacked(self, packed: bytes) -> TraceState:
-        trace = _decode(zlib.decompress(packed))
+    def _unpacked(self, packed: _Packed) -> TraceState:
+        trace = _decode(zlib.decompress(packed.data))
         self.on_unpack(trace)
         return trace
 
