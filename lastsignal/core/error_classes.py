@@ -74,7 +74,6 @@ _OF_CODE = frozenset(
     {"attributeerror", "indexerror", "keyerror", "nameerror", "typeerror", "valueerror"}
 )
 """Exceptions by which a program's own mistakes show."""
-_OF_RUN = ("process_error", "agent_end")
 
 _FALLBACK = {"tool_result": "tool_error", "tool_call": "tool_error", "process_error": "crash"}
 
@@ -110,7 +109,7 @@ def classify(
         if 400 <= http_status <= 499:
             return "invalid_request"
     by_type = BY_TYPE.first(error_type) if error_type else None
-    if event_type in _OF_RUN and error_type and _is_of_code(error_type):
+    if event_type == "process_error" and error_type and _is_of_code(error_type):
         by_type = "crash"  # no answer and no request was wrong: the program was
     if by_type and by_type not in ("tool_error", "server_error", "crash"):
         return by_type
