@@ -16,6 +16,7 @@ from lastsignal.watch.pipeline import Pipeline
 HOLD_AT_END = 2.0  # seconds, besides a dialect's own disorder, before held events are let go
 LIVE = 3600.0  # seconds since the last write, within which a file is taken to be live
 STEP = 1.0  # seconds between looks at the clocks: there may be thousands
+TICK = 0.25  # seconds between looks while a file has come to its end of late
 ZONES = 16 * 3600.0  # seconds that times without a zone may be off
 
 
@@ -64,6 +65,10 @@ class Clocks:
             pipeline.is_live = True
         standing = Standing(piece.file_id, pipeline, time.monotonic(), age)
         self._standing[piece.file_id] = self._fresh[piece.file_id] = standing
+
+    def patience(self) -> float:
+        """Return after how many seconds to look again, at most."""
+        return TICK if self._fresh else STEP
 
     def due(self) -> Iterator[Standing]:
         """Yield, once each, the files that have stood so long that nothing held must wait."""

@@ -18,11 +18,9 @@ from lastsignal.core.incidents import Notice
 from lastsignal.edges.store import Changes, Store, StoreError
 from lastsignal.edges.tailer import Piece
 from lastsignal.watch.analysis import Analysis
-from lastsignal.watch.clocks import Clocks
+from lastsignal.watch.clocks import STEP, Clocks
 from lastsignal.watch.observer import Observer
 from lastsignal.watch.pipeline import Pipeline, Pipelines
-
-TICK = 0.25  # seconds between looks at the clock, also while one file is written all the time
 
 PAUSE = 4  # times as long as a commit took until the next, if nothing is found
 
@@ -76,7 +74,7 @@ class Daemon:
     async def run(self, pieces: MemoryObjectReceiveStream[Piece]) -> None:
         """Read until the pieces end; what is read by then is committed."""
         now = time.monotonic()
-        next_commit, next_tick = now + self.commit_interval, now + TICK
+        next_commit, next_tick = now + self.commit_interval, now
         hurries = False
         async with pieces:
             while True:
@@ -92,7 +90,8 @@ class Daemon:
                 self.moved_at = now = time.monotonic()
                 if now >= next_tick:
                     found = self.tick() or found
-                    next_tick = now + TICK
+                    next_tick = now + STEP
+                next_tick = min(next_tick, now + self.clocks.patience())
                 if found and not hurries:
                     # what is waiting already goes along, so that a storm is no storm of commits
                     hurries, next_commit = True, min(next_commit, now + self.commit_seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from lastsignal.edges.tailer.config import TailerConfig
@@ -100,6 +101,9 @@ class _Pattern:
         return below.startswith("/") and not _is_hidden(below) and self._takes(path)
 
 
+MAX_REMEMBERED = 20_000  # paths whose answer is kept
+
+
 class Patterns:
     """The patterns of a configuration, compiled."""
 
@@ -108,6 +112,8 @@ class Patterns:
         self._own = [absolute(path) for path in config.own_paths]
         self._own_below = tuple(path.rstrip("/") + "/" for path in self._own)
         self._excluded = [_exclusion(pattern) for pattern in config.exclude]
+        # every look asks of every file again
+        self._judge = lru_cache(MAX_REMEMBERED)(self._matches)
 
     @property
     def roots(self) -> Iterable[Root]:
@@ -121,6 +127,9 @@ class Patterns:
 
     def matches(self, path: str) -> bool:
         """Is this file meant?"""
+        return self._judge(path)
+
+    def _matches(self, path: str) -> bool:
         return not self.refuses(path) and any(one.matches(path) for one in self._patterns)
 
     def refuses(self, path: str) -> bool:
