@@ -34,22 +34,17 @@ def unread(report: Report) -> list[InputSummary]:
     return [one for one in report.inputs if not one.events]
 
 
-def unchecked(traces: Sequence[Diagnosis], most: int | None = None) -> str:
-    """Return which rules could not be checked, and what that means; empty where all could.
-
-    Args:
-        traces: in which they could not.
-        most: how many are named, all if None.
-    """
+def unchecked(traces: Sequence[Diagnosis]) -> str:
+    """Return which rules could not be checked in these traces, and what that means; empty where
+    all could."""
     tally = Counter(rule for trace in traces for rule in trace.not_checked)
     if not tally:
         return ""
     named = []
-    for rule, number in tally.most_common(most):
+    for rule, number in tally.most_common():
         where = f" ({phrases.count(number, 'trace')})" if len(traces) > 1 else ""
         named.append(phrases.identifier(rule) + where)
-    hidden = len(tally) - len(named)
-    return f"{', '.join(named)}{f' {phrases.more(hidden)}' if hidden else ''}: {NOT_CLEAN}"
+    return f"{', '.join(named)}: {NOT_CLEAN}"
 
 
 def evicted(report: Report) -> str:

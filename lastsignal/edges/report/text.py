@@ -21,7 +21,6 @@ MAX_HEADLINES = 30
 MAX_LINES = 10
 MAX_UNREAD = 10
 MAX_CAUSES = 8
-MAX_UNCHECKED = 6
 MANY_TRACES = 5
 """More traces in trouble than these are summed up before any is told."""
 
@@ -79,7 +78,7 @@ def _write_healthy(page: Page, traces: Sequence[Diagnosis]) -> None:
         widest = max(cell_len(phrases.identifier(trace.trace_id)) for trace in traces)
         for trace in traces:
             write_line(page, trace, widest)
-    unchecked = tallies.unchecked(traces, MAX_UNCHECKED)
+    unchecked = tallies.unchecked(traces)
     if unchecked:
         page.flow(Text(f"Unchecked: {unchecked}", "dim"))
     page.blank()

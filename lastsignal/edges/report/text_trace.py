@@ -19,7 +19,6 @@ MAX_EVIDENCE = 5
 MAX_SYMPTOMS = 6
 MAX_MOMENTS = 8
 MAX_OTHER = 5
-MAX_UNCHECKED = 6
 MANY_FINDINGS = 10
 """More of a trace than these are counted in its second line, before any is told."""
 
@@ -47,7 +46,7 @@ def write_block(page: Page, trace: Diagnosis) -> None:
         steps = [Text(step) for step in phrases.steps(trace.cause.remedy)]
         page.section("Remedy", steps, hang=3 if len(steps) > 1 else 0, style="bold green")
     page.section("Also", _others(trace, home), hang=2)
-    unchecked = tallies.unchecked([trace], MAX_UNCHECKED)
+    unchecked = tallies.unchecked([trace])
     page.section("Unchecked", [Text(unchecked, "dim")] if unchecked else [])
 
 
