@@ -396,3 +396,51 @@ class TestTheSizeLimit:
     def test_a_limit_too_small_to_tell_framings_apart_is_refused(self) -> None:
         with pytest.raises(ValueError, match="at least 128"):
             Framer(127)
+
+
+def cri(tag: str, text: str, stream: str = "stdout") -> str:
+    """Return a line as a Kubernetes node writes it."""
+    return f"2026-09-01T08:00:00.123456789Z {stream} {tag} {text}\n"
+
+
+def test_a_line_that_a_container_runtime_has_cut_is_one_record() -> None:
+    record = '{"text": "' + "y" * 50 + '"}'
+    log = cri("F", '{"a": 1}') + cri("P", record[:20]) + cri("P", record[20:40])
+    log += cri("F", record[40:]) + cri("F", '{"b": 2}')
+    framer = Framer()
+
+    found = framer.feed(log.encode()) + framer.finish()
+
+    assert [(data.decode(), line) for data, _, line in found] == [
+        ('{"a": 1}', 1),
+        (record, 2),
+        ('{"b": 2}', 5),
+    ]
+    assert [log[offset] for _, offset, _ in found] == ["{", "{", "{"]
+    assert framer.skipped == {}
+
+
+def test_the_parts_of_two_streams_do_not_mix() -> None:
+    log = (
+        cri("P", '{"a":') + cri("P", '{"e":', "stderr") + cri("F", "1}") + cri("F", "2}", "stderr")
+    )
+    framer = Framer()
+
+    found = framer.feed(log.encode()) + framer.finish()
+
+    assert [(data, line) for data, _, line in found] == [(b'{"a":1}', 1), (b'{"e":2}', 2)]
+
+
+def test_a_log_prefix_within_a_cut_line_is_passed_over() -> None:
+    log = cri("P", 'INFO agent: {"a":') + cri("F", "1} ")
+    framer = Framer()
+
+    assert [data for data, _, _ in framer.feed(log.encode()) + framer.finish()] == [b'{"a":1}']
+
+
+def test_a_cut_line_that_never_ends_is_torn_and_one_beyond_the_limit_is_counted() -> None:
+    log = cri("P", "x" * 100) * 3 + cri("F", "x") + cri("P", '{"a":')
+    framer = Framer(max_record_bytes=200)
+
+    assert framer.feed(log.encode()) + framer.finish() == []
+    assert framer.skipped == {"record_too_long": 1, "torn_line": 1}

@@ -48,6 +48,11 @@ _LAYOUTS = (
         "The text of CrewAI's output_log_file",
         "name the file `….json`, or write the events of its event bus with `to_json()`",
     ),
+    _Layout(
+        re.compile(r'^\{"log":".{0,16000}"stream":"std(?:out|err)"', re.MULTILINE),
+        "Docker's json-file log wraps each line that the program wrote; read it through"
+        " `docker logs CONTAINER | lastsignal diagnose -`.",
+    ),
 )
 
 

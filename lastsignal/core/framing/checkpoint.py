@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lastsignal.core.framing.container import Part
 from lastsignal.core.framing.value import OpenValue
 
 
@@ -29,3 +30,5 @@ class Checkpoint(msgspec.Struct, frozen=True):
     is_utf16: bool = False
     overlong: Overlong | None = None
     value: OpenValue | None = None
+    parts: dict[str, Part] = {}
+    """What has come of lines that a container runtime has cut, by stream."""

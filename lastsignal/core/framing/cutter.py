@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+from typing import Literal
 
 from lastsignal.core.framing.checkpoint import Checkpoint, Overlong
+from lastsignal.core.framing.container import ContainerLines, Whole
 from lastsignal.core.framing.grammar import (
     BRACE,
     BRACE_END,
@@ -24,6 +26,8 @@ from lastsignal.core.framing.grammar import (
 from lastsignal.core.framing.nesting import USED_UP
 from lastsignal.core.framing.skips import SAMPLE_BYTES, Skips
 from lastsignal.core.framing.value import TORN, OpenValue
+
+_DIGITS = b"0123456789"
 
 Record = tuple[bytes, int, int]
 """(bytes, byte offset, 1-based line) of one record."""
@@ -46,6 +50,7 @@ class Cutter:
         self._in_array = resume.in_array
         self._value = copy.deepcopy(resume.value)
         self._overlong = resume.overlong
+        self._container = ContainerLines(limit, copy.deepcopy(resume.parts))
         self._tail = bytearray()  # of a line that has not ended, from its first byte that counts
         self._tail_offset = 0
         self._line_end = -1  # of the line at hand, without white space; -1 while not looked for
@@ -54,7 +59,8 @@ class Cutter:
     @property
     def buffered_bytes(self) -> int:
         """How many bytes wait for the rest of their record."""
-        return len(self._tail) + (len(self._value.kept) if self._value else 0)
+        open_value = len(self._value.kept) if self._value else 0
+        return len(self._tail) + open_value + self._container.buffered_bytes
 
     def checkpoint(self) -> Checkpoint:
         """Return where another cutter can go on: before the bytes that wait for their end."""
@@ -70,6 +76,7 @@ class Cutter:
             nul_line=self._nul_line,
             overlong=self._overlong,
             value=copy.deepcopy(value),
+            parts=copy.deepcopy(self._container.parts),
         )
 
     def finish(self) -> None:
@@ -83,6 +90,9 @@ class Cutter:
             if not value.at_line_start:
                 value.end_line(self._line)
             self._tear(value)
+        for part in self._container.parts.values():
+            self.skips.add("torn_line", part.line, part.offset, bytes(part.data[:SAMPLE_BYTES]))
+        self._container.parts.clear()
 
     def take_whole_tail(self) -> None:
         """Use the line that waits for its end if it is one whole object: nothing can belong to it.
@@ -188,6 +198,10 @@ class Cutter:
         start = self._pass_separators(piece, position, base)
         if start == len(piece):
             return USED_UP
+        if piece[start] in _DIGITS and start == position == 0:
+            whole = self._container.take(piece, base, self._line)
+            if whole is not None:
+                return self._take_program_line(whole)
         if piece[start] == BRACE and (is_object(piece, start) or self._ends_with(BRACE_END, piece)):
             return self._begin_value(piece, start, base)
         if piece[start] == BRACKET:
@@ -197,6 +211,19 @@ class Cutter:
             if is_array(piece, start) and not is_bracketed_text(piece, start):
                 return self._begin_value(piece, start, base)
         return self._pass_text(piece, start, base)
+
+    def _take_program_line(self, whole: Whole | Literal["held"]) -> int:
+        """Use a line that a container runtime had cut, once it is whole."""
+        if whole == "held":
+            return USED_UP
+        if whole.too_long:
+            sample = whole.data[:SAMPLE_BYTES]
+            self.skips.add("record_too_long", whole.line, whole.offset, sample)
+            return USED_UP
+        here, self._line = self._line, whole.line
+        self._take(whole.data, whole.offset, True)
+        self._line, self._line_end = here, -1
+        return USED_UP
 
     def _pass_separators(self, piece: bytes, position: int, base: int) -> int:
         start = pass_between_values(piece, position).end()

@@ -2,7 +2,8 @@
 
 Recognised from the bytes: one object or array a line, also behind a log prefix; pretty-printed
 values one after another; one whole document, of which an array's elements are the records. How the
-bytes are cut into chunks never matters, and no more than two records of the size limit are held.
+bytes are cut into chunks never matters, and no more than two records of the size limit are held,
+and one more of each stream whose lines a container runtime has cut.
 """
 
 from __future__ import annotations

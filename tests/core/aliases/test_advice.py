@@ -24,6 +24,11 @@ def test_a_known_text_log_is_told_what_to_write_instead(head: bytes, words: str)
     assert words in advice
 
 
+def test_a_wrapped_log_is_told_how_to_be_read() -> None:
+    line = b'{"log":"{\\"event_type\\":\\"retry\\"}\\n","stream":"stdout","time":"2026-03-01"}'
+    assert "`docker logs CONTAINER | lastsignal diagnose -`" in (advice_for(line) or "")
+
+
 @pytest.mark.parametrize(
     "head",
     [b"", b'{"event_type": "tool_call"}\n', b"\xff\xfe\x00\x01", b"some other log\nof a program\n"],
