@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from kit.samples import folder
 from rich.console import Console
 from rich.table import Table
-from test_samples import folder, table
+from test_samples import table
 
 
 def main() -> int:

@@ -8,7 +8,6 @@ hold; a rule's words may change. `make samples` prints all that is found.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -17,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from kit.samples import folder
 
 from lastsignal.app import diagnose
 from lastsignal.core.aliases.recognition import REFUSALS
@@ -25,8 +25,6 @@ from lastsignal.core.report import Report
 from lastsignal.core.rules import SEVERITIES, Rule
 from lastsignal.edges.inputs import open_sources
 from lastsignal.edges.rulefiles import load_rules
-
-BESIDE = Path(__file__).parents[1].parent / "shared" / "samples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +40,6 @@ class Sample:
     def name(self) -> str:
         """`layout/file`, as tests name it."""
         return f"{self.layout}/{self.file}"
-
-
-def folder() -> Path:
-    """Return where the samples are, or would be."""
-    return Path(os.environ.get("LASTSIGNAL_SAMPLES") or BESIDE)
 
 
 @cache

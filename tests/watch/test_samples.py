@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from kit.samples import folder
 from watch.harness import incidents
 from watch.kit import Watch, wait_for
 
@@ -18,7 +18,7 @@ from lastsignal.core.rules import Rule
 from lastsignal.edges.inputs import open_sources
 from lastsignal.edges.rulefiles import load_rules
 
-SAMPLES = Path(os.environ.get("LASTSIGNAL_SAMPLES", "/nonexistent"))
+SAMPLES = folder()
 SIZE_LIMIT = 4 << 20
 
 Seen = tuple[str, str, int, tuple[int, ...]]
@@ -82,7 +82,7 @@ def write_in_pieces(contents: dict[Path, bytes], chance: random.Random) -> None:
             del left[path]
 
 
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason="LASTSIGNAL_SAMPLES names no folder of samples")
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"no samples in {SAMPLES}")
 @pytest.mark.timeout(240)
 def test_samples_written_in_random_pieces_give_what_diagnose_finds(tmp_path: Path) -> None:
     rules = [rule for rule in load_rules(()) if rule.within_trace]
