@@ -11,7 +11,8 @@ from lastsignal.core.rules import Rule
 from lastsignal.core.windows.amounts import RatioWindow, SumWindow
 from lastsignal.core.windows.counting import CountWindow, DistinctWindow, EventWindow, StreakWindow
 from lastsignal.core.windows.learning import BaselineWindow, NewValueWindow
-from lastsignal.core.windows.order import RepeatWindow, SequenceWindow
+from lastsignal.core.windows.repeat import RepeatWindow
+from lastsignal.core.windows.sequence import SequenceWindow
 from lastsignal.core.windows.silence import SilenceWindow
 from lastsignal.core.windows.trend import GrowthWindow, SpikeWindow
 
@@ -145,7 +146,8 @@ def _growth(window: GrowthWindow, what: str) -> str:
 def _sequence(window: SequenceWindow, what: str) -> str:
     steps = [("no event where " if step.absent else "") + _raw(step.where) for step in window.steps]
     order = ", then ".join(steps) if window.ordered else " and ".join(steps)
-    return f"when within {show_duration(window.within)} there is {order}"
+    same = f", all with the same {' and '.join(window.same)}" if window.same else ""
+    return f"when within {show_duration(window.within)} there is {order}{same}"
 
 
 def _silence(window: SilenceWindow, what: str) -> str:

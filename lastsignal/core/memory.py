@@ -13,6 +13,10 @@ from lastsignal.core.rules import Rule
 from lastsignal.core.state import State, rules_of
 from lastsignal.core.traces import TraceState
 
+LAYOUT = 2
+"""Of what windows keep in a group: what another one has written is left out as if the rule had
+changed."""
+
 
 class SharedGroup(msgspec.Struct, array_like=True):
     """A group of a rule across traces, as it is written."""
@@ -54,7 +58,7 @@ class Memory:
     def __init__(self, rules: Sequence[Rule], program: Program, state: State) -> None:
         self._program = program
         self._state = state
-        self._fingerprints = {rule.key: rule.fingerprint for rule in rules}
+        self._fingerprints = {rule.key: f"{LAYOUT}:{rule.fingerprint}" for rule in rules}
         state.traces.on_unpack = self._awaken
 
     def header(self) -> bytes:

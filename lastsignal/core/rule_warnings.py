@@ -18,7 +18,7 @@ from lastsignal.core.rules import Rule
 from lastsignal.core.windows.amounts import MAX_SAMPLES, RatioWindow
 from lastsignal.core.windows.counting import MAX_DISTINCT, CountWindow, DistinctWindow, StreakWindow
 from lastsignal.core.windows.learning import NewValueWindow
-from lastsignal.core.windows.order import SequenceWindow
+from lastsignal.core.windows.sequence import SequenceWindow
 from lastsignal.core.windows.silence import SilenceWindow
 from lastsignal.core.windows.trend import MAX_TIMES, SpikeWindow
 

@@ -112,3 +112,54 @@ def test_a_first_step_that_comes_long_after_later_events_begins_nothing(bench: M
 def test_clocks_that_differ_by_seconds_lose_no_first_step(bench: Make) -> None:
     work = bench(steps(FAIL, CRASH), where={}).done(60).fail(57).see(61, "process_error", "failed")
     assert work.found() == [(61.0, 1, False, [2, 3])]
+
+
+SAME = {
+    "kind": "sequence",
+    "group_by": ["trace_id", "operation"],
+    "same": ["arguments_hash"],
+    "within": 10,
+    "steps": [
+        {"where": {"event_type": "tool_result", "status": "failed"}},
+        {"where": {"event_type": "tool_result", "status": "completed"}, "absent": True},
+        {"where": {"event_type": "tool_call"}},
+    ],
+}
+ANY = {"event_type": ["tool_call", "tool_result"]}
+
+
+def test_steps_that_must_share_a_value_do_not_mix_and_are_one_finding(bench: Make) -> None:
+    work = bench(SAME, where=ANY)
+    work.fail(0, arguments_hash="a").fail(1, arguments_hash="b").call(2, arguments_hash="c")
+    assert work.found() == []
+    work.call(3, arguments_hash="b").call(4, arguments_hash="a")
+    assert work.found() == [(3.0, 2, False, [2, 4, 5])]
+
+
+def test_a_negated_step_breaks_only_what_shares_its_value(bench: Make) -> None:
+    work = bench(SAME, where=ANY)
+    work.fail(0, arguments_hash="a").fail(1, arguments_hash="b").done(2, arguments_hash="a")
+    work.call(3, arguments_hash="a")
+    assert work.found() == []
+    assert work.call(4, arguments_hash="b").found() == [(4.0, 1, False, [2, 5])]
+
+
+def test_no_value_at_all_is_shared_too_and_time_counts_for_each(bench: Make) -> None:
+    work = bench(SAME, where=ANY).fail(0).fail(8, arguments_hash="b").call(11).found()
+    assert work == []
+    assert bench(SAME, where=ANY).fail(0).fail(8, arguments_hash="b").call(9).found() == [
+        (9.0, 1, False, [1, 3])
+    ]
+
+
+def test_many_values_under_way_are_bounded(bench: Make) -> None:
+    work = bench(SAME, where=ANY)
+    for number in range(150):
+        work.fail(number / 100, arguments_hash=f"h{number}")
+    assert work.call(2, arguments_hash="h0").found() == []
+    assert work.call(2.5, arguments_hash="h149").found() == [(2.5, 1, False, [150, 152])]
+
+
+def test_shared_values_need_an_order(problems: Make) -> None:
+    found = problems({**SAME, "ordered": False, "steps": SAME["steps"][::2]})
+    assert found == ["window.same: `same` needs steps in order"]

@@ -10,7 +10,8 @@ from lastsignal.core.windows.amounts import RatioWindow, SumWindow
 from lastsignal.core.windows.base import Answer, Tap, Window
 from lastsignal.core.windows.counting import CountWindow, DistinctWindow, EventWindow, StreakWindow
 from lastsignal.core.windows.learning import BaselineWindow, NewValueWindow
-from lastsignal.core.windows.order import RepeatWindow, SequenceWindow
+from lastsignal.core.windows.repeat import RepeatWindow
+from lastsignal.core.windows.sequence import SequenceWindow
 from lastsignal.core.windows.silence import SilenceWindow
 from lastsignal.core.windows.trend import GrowthWindow, SpikeWindow
 

@@ -1,16 +1,12 @@
-"""Kinds that look at order: sequence (steps, also negated), repeat (the same again, and cycles)."""
+"""The kind that looks for the same again: repeat, also of cycles such as A-B-A-B."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from operator import attrgetter
 from typing import Any
 
-import msgspec
-
-from lastsignal.core.conditions import Complaint, Condition, parse_condition
-from lastsignal.core.durations import Duration
+from lastsignal.core.conditions import Complaint, Condition
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group, Mark, Signal
 from lastsignal.core.windows.base import (
@@ -20,130 +16,11 @@ from lastsignal.core.windows.base import (
     Window,
     bare_mark,
     check_positive,
-    condition_of,
     value_in,
 )
 
 Place = tuple[float, str, int, int, str]
 _place: Callable[[Event], Place] = attrgetter("timestamp", "source", "line", "offset", "event_type")
-
-
-class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One step of a sequence."""
-
-    where: dict[str, Any]
-    absent: bool = False
-    """A negated step: an event that meets it breaks the sequence at this place."""
-
-
-class SequenceWindow(Window, frozen=True, tag="sequence"):
-    """Fires when events meet the steps, in order unless `ordered: false`, all within `within`."""
-
-    steps: list[Step]
-    within: Duration
-    ordered: bool = True
-
-    def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
-        """Listen to every step; the rule's `where` holds for each of them."""
-        taps = []
-        wanted = [i for i, step in enumerate(self.steps) if not step.absent]
-        # the last step first: one event must not carry a sequence over two steps
-        for index in reversed(range(len(self.steps))):
-            step = self.steps[index]
-            condition = Condition("all", (where, condition_of(step.where)))
-            taps.append(
-                Tap(
-                    condition,
-                    self._answer(index, wanted, mark),
-                    creates=not step.absent and (index == wanted[0] or not self.ordered),
-                    # a span that is written at its end: what came between has passed already
-                    in_time=self.ordered and index == wanted[0],
-                )
-            )
-        return taps
-
-    def lasts(self) -> float:
-        """A sequence that takes longer is none."""
-        return self.within
-
-    def expires(self, group: Group) -> float:
-        """A finding, too, has nothing under way once its steps are too old."""
-        begun = [run[0].timestamp for run in group.partial if run]
-        return max(begun, default=-inf) + self.within
-
-    def check(self, complain: Complaint) -> None:
-        """Two steps to see at least, and none negated at either end."""
-        wanted = [step for step in self.steps if not step.absent]
-        if len(wanted) < 2:
-            complain(
-                "window.steps", f"{len(wanted)} step(s) to be seen", "a sequence needs two or more"
-            )
-        if self.steps and (self.steps[0].absent or self.steps[-1].absent):
-            complain(
-                "window.steps",
-                "a negated step at the edge",
-                "put it between two steps; for an end that never comes use kind: silence",
-            )
-        check_positive(complain, "within", self.within, 0.001)
-        for index, step in enumerate(self.steps):
-            parse_condition(step.where, f"window.steps[{index}].where", complain)
-
-    def _answer(self, index: int, wanted: list[int], mark: MarkMaker) -> Answer:
-        if self.steps[index].absent:
-            before = sum(1 for i in wanted if i < index)
-            return lambda group, event: self._break(group, before)
-        position = wanted.index(index)
-        if not self.ordered:
-            return lambda group, event: self._see(group, mark(event), position, len(wanted))
-        if position == 0:
-            return lambda group, event: self._begin(group, mark(event), len(wanted))
-        return self._follow(position, len(wanted), mark)
-
-    def _begin(self, group: Group, mark: Mark, steps: int) -> Signal:
-        """`partial[i]` is the latest run of marks that has completed i + 1 steps."""
-        if not group.partial:
-            group.partial = [[] for _ in range(steps)]
-        group.partial[0] = [mark]
-        return Signal.QUIET
-
-    def _follow(self, position: int, steps: int, mark: MarkMaker) -> Answer:
-        def follow(group: Group, event: Event) -> Signal:
-            partial = group.partial
-            before = partial[position - 1] if partial else None
-            if before:
-                partial[position - 1] = []
-            if not before or event.timestamp - before[0].timestamp > self.within:
-                return Signal.QUIET if any(partial) else _leave(group)  # nothing to go on from
-            run = [*before, mark(event)]
-            if position < steps - 1:
-                partial[position] = run
-                return Signal.QUIET
-            return self._complete(group, run)
-
-        return follow
-
-    def _see(self, group: Group, mark: Mark, position: int, steps: int) -> Signal:
-        if not group.partial:
-            group.partial = [[] for _ in range(steps)]
-        group.partial[position] = [mark]
-        horizon = mark.timestamp - self.within
-        seen = [run[0] for run in group.partial if run and run[0].timestamp >= horizon]
-        if len(seen) < steps:
-            return Signal.QUIET
-        return self._complete(group, sorted(seen, key=lambda one: one.timestamp))
-
-    def _complete(self, group: Group, run: list[Mark]) -> Signal:
-        group.partial = []
-        group.value = run[-1].timestamp - run[0].timestamp
-        if not group.is_open:
-            group.marks = run[:-1]
-            group.count = 0
-        return Signal.FIRE
-
-    def _break(self, group: Group, before: int) -> Signal:
-        if 0 < before <= len(group.partial):
-            group.partial[before - 1] = []
-        return Signal.QUIET if any(group.partial) else _leave(group)
 
 
 class RepeatWindow(Window, frozen=True, tag="repeat"):
@@ -252,11 +129,6 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             group.count = len(group.marks)
         group.value = float(period)
         return Signal.FIRE
-
-
-def _leave(group: Group) -> Signal:
-    """With nothing under way a group is not needed; a finding stays, but need not be asked."""
-    return Signal.HEAL if group.opened_at is None else Signal.REST
 
 
 def _thing_reader(key: list[str]) -> Callable[[Event], tuple[Any, ...]]:
