@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -119,6 +120,8 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
         self, position: int, steps: int, mark: MarkMaker, read: Callable[[Event], Thing]
     ) -> Answer:
         def follow(group: Group, event: Event) -> Signal:
+            if not group.partial:
+                return _leave(group)
             thing = read(event)
             before = _take(group, thing, position)
             if before is None or event.timestamp - before[0].timestamp > self.within:
@@ -187,4 +190,7 @@ def _leave(group: Group) -> Signal:
 def _thing_reader(same: list[str]) -> Callable[[Event], Thing]:
     if not same:
         return lambda event: ()
-    return lambda event: tuple(value_in(event, name) for name in same)
+    if any("." in name for name in same):
+        return lambda event: tuple(value_in(event, name) for name in same)
+    read = attrgetter(*same)
+    return read if len(same) > 1 else lambda event: (read(event),)
