@@ -20,7 +20,7 @@ from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
-from lastsignal.core.findings import Finding
+from lastsignal.core.findings import Evidence
 from lastsignal.core.framing import Framer, Record, Skip
 from lastsignal.core.report import InputSummary, Report
 from lastsignal.core.rules import Rule
@@ -124,34 +124,20 @@ def _first_time(source: Source, ladder: tuple[Dialect, ...]) -> float | None:
     return None
 
 
-def with_excerpts(report: Report, sources: Sequence[Source]) -> Report:
-    """Return the report with the text of its evidence, re-read from the sources."""
-    places = {
-        one: Place(one.source, one.offset, focus=one.focus)
-        for finding in report.findings()
-        for one in finding.evidence
-    }
-    texts = read_excerpts(places.values(), sources)
+def fill_in_excerpts(report: Report, sources: Sequence[Source]) -> None:
+    """Give the evidence of a report its text, re-read from the sources.
 
-    def fill(finding: Finding | None) -> Finding | None:
-        if finding is None:
-            return None
-        evidence = [replace(one, excerpt=texts.get(places[one], "")) for one in finding.evidence]
-        return replace(finding, evidence=evidence)
+    In place: thousands of findings need not be held twice.
+    """
 
-    def fill_all(findings: list[Finding]) -> list[Finding]:
-        return [filled for finding in findings if (filled := fill(finding)) is not None]
+    def place(one: Evidence) -> Place:
+        return Place(one.source, one.offset, focus=one.focus)
 
-    traces = [
-        replace(
-            trace,
-            cause=fill(trace.cause),
-            symptoms=fill_all(trace.symptoms),
-            other=fill_all(trace.other),
-        )
-        for trace in report.traces
-    ]
-    return replace(report, traces=traces)
+    findings = list(report.findings())
+    texts = read_excerpts((place(one) for each in findings for one in each.evidence), sources)
+    for finding in findings:
+        told = [replace(one, excerpt=texts.get(place(one), "")) for one in finding.evidence]
+        finding.evidence[:] = told
 
 
 def diagnoses(engine: Engine) -> list[Diagnosis]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from lastsignal.app import diagnose as run_diagnosis
-from lastsignal.app import in_order_of_time, with_excerpts
+from lastsignal.app import fill_in_excerpts, in_order_of_time
 from lastsignal.commands.aliases import aliases_option, ladder_from
 from lastsignal.commands.configured_rules import tuned
 from lastsignal.commands.normalize import no_event_message
@@ -93,7 +93,7 @@ def diagnose(  # noqa: PLR0913  # an option each
     sources = in_order_of_time(open_sources(paths), ladder)
     with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
         report = run_diagnosis(sources, rules, ladder=ladder, progress=progress.advance)
-    report = with_excerpts(report, sources)
+    fill_in_excerpts(report, sources)
     options = Options(
         color=output is None and wants_color(os.environ, sys.stdout.isatty()),
         width=width_of(sys.stdout),

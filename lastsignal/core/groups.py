@@ -79,8 +79,15 @@ class Group(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     partial: list[list[Mark]] = []
 
     def add(self, mark: Mark, keep: int = MAX_MARKS) -> None:
-        """Keep a mark: the first half of `keep` for ever, the other half the latest."""
+        """Keep a mark: the first half of `keep` for ever, the other half the latest.
+
+        Texts quote the first and the last one; of those between only what went wrong is looked for.
+        """
         marks = self.marks
+        if self.opened_at is not None and len(marks) > 1 and marks[0].facts:
+            between = marks[-1]
+            message = between.facts and between.facts.get("error_message")
+            between.facts = {"error_message": message} if message else None
         marks.append(mark)
         self.count += 1
         if len(marks) > keep:
