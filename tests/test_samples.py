@@ -130,7 +130,7 @@ LAYOUTS: dict[str, str] = {
     "llamaindex-instrumentation": "llamaindex_events",
     "maslab-obsevent": "maslab_events",
     "maslab-otel": "otel_sdk",
-    "mini-swe-agent": "mini_swe_agent chat_log",
+    "mini-swe-agent": "mini_swe_agent mini_swe_agent_messages",
     "mlflow-trace": "mlflow_trace",
     "openai-agents-sdk": "openai_agents",
     "openai-swarm-chatlog": "chat_log",

@@ -36,7 +36,11 @@ READ_USERS: frozenset[str] = frozenset()
 # Layouts that take any record which says what happened, or what was said.
 GENERAL = frozenset({"chat_log", "flat", "native"})
 # Records of one shape: whichever comes first in the ladder reads both.
-ALIKE = {"otel_span_export": {"mlflow_trace"}, "chat_log": {"strands_session"}}
+ALIKE = {
+    "otel_span_export": {"mlflow_trace"},
+    "chat_log": {"strands_session"},
+    "mini_swe_agent_messages": {"chat_log"},
+}
 
 
 def name_of(path: Path) -> str:
