@@ -70,6 +70,9 @@ def test_chunks_never_matter(data: bytes, sizes: list[int]) -> None:
 
 
 @given(data=st.one_of(sources, containers), sizes=cuts)
+@example(data=CRI + b"stdout P {\n" + CRI + b'stdout F\n"a":1}\n', sizes=[])
+@example(data=CRI + b"stdout P {\n" + CRI + b"stdout F \n", sizes=[40])
+@example(data=CRI + b"stdout P [{\n" + CRI + b'stdout F "a":1}\n{"b":2}]\n', sizes=[60, 20])
 def test_a_restart_anywhere_loses_nothing_and_repeats_nothing(
     data: bytes, sizes: list[int]
 ) -> None:

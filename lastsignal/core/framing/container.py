@@ -73,7 +73,8 @@ class ContainerLines:
             if part is None:
                 return None
             del self.parts[stream]
-            return Whole(bytes(part.data) + piece[start:], part.offset, part.line, part.too_long)
+            data = bytes(part.data) + piece[start:]
+            return Whole(data, part.offset, part.line, part.too_long or len(data) > self._limit)
         if part is None:
             part = self.parts[stream] = Part(base + start, line, bytearray())
         if len(part.data) + len(piece) - start > self._limit:

@@ -220,9 +220,12 @@ class Cutter:
             sample = whole.data[:SAMPLE_BYTES]
             self.skips.add("record_too_long", whole.line, whole.offset, sample)
             return USED_UP
-        here, self._line = self._line, whole.line
-        self._take(whole.data, whole.offset, True)
-        self._line, self._line_end = here, -1
+        # by itself: what it leaves open cannot go on in a line that has a header of its own
+        inner = Cutter(self._limit, Checkpoint(offset=whole.offset, line=whole.line))
+        inner.skips = self.skips
+        inner.cut(whole.data + b"\n")
+        inner.finish()
+        self.records += inner.records
         return USED_UP
 
     def _pass_separators(self, piece: bytes, position: int, base: int) -> int:
