@@ -84,18 +84,18 @@ class NativeDecoder:
     """Decodes native records; asks `flat` for the inexact ones."""
 
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
-        self._flat = flat.FlatDecoder(source, table)
-        self.state = self._flat.state
+        of_flat = flat.FlatDecoder(source, table)
+        self.state = of_flat.state
+        self.decode = _reader(of_flat.decode)
+        """Returns the record's event; see `contract.Decoder`."""
+        self.again = _reader(of_flat.again)
+        """Returns the record's event, if it is exact or of a known kind; see `contract.General`."""
 
-    def decode(self, record: bytes) -> Decoded:
-        """Return the record's event; see `contract.Decoder`."""
-        return self._read(record, self._flat.decode)
 
-    def again(self, record: bytes) -> Decoded:
-        """Return the record's event, if it is exact or of a known kind; see `contract.General`."""
-        return self._read(record, self._flat.again)
+def _reader(inexact: Callable[[bytes], Decoded]) -> Callable[[bytes], Decoded]:
+    """Return what reads a record, and leaves one that is not exact: one call a record, no more."""
 
-    def _read(self, record: bytes, inexact: Callable[[bytes], Decoded]) -> Decoded:
+    def read(record: bytes) -> Decoded:
         try:
             event = _decode(record)
             kind, status = event.event_type, event.status
@@ -118,6 +118,8 @@ class NativeDecoder:
         except (msgspec.ValidationError, UnicodeDecodeError):
             return inexact(record)
         return [event]
+
+    return read
 
 
 def _read_call(event: _Record) -> None:
