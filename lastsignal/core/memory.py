@@ -91,12 +91,14 @@ class Memory:
         same = self._same(saved)
         for trace in map(_decode_trace, traces):
             self._fit(trace, same, saved.field_bits)
+            state.tally.update(rules_of(trace))
             state.traces.add(trace)
             state.traces.tidy()
             state.deadlines.restore(trace)
         saved.shared.groups.update((one.key, one.group) for one in map(_decode_group, groups))
         state.deadlines.restore(saved.shared)
         self._take(saved, same)
+        state.tally.update(rules_of(state.shared))
 
     def take_over(self, former: Memory) -> None:
         """Go on where an engine with other rules stood, which is used up by that.
@@ -108,12 +110,11 @@ class Memory:
         state.dirty, state.gone = before.dirty, before.gone
         state.dirty_groups.update(before.dirty_groups)
         state.deadlines = before.deadlines
+        state.tally.update({rule: count for rule, count in before.tally.items() if rule in same})
+        has_same_bits = saved.field_bits == self._program.field_bits
 
         def fits(rules: Sequence[str]) -> bool:
-            if saved.field_bits != self._program.field_bits or not same.issuperset(rules):
-                return False
-            state.tally.update(rules)
-            return True
+            return has_same_bits and same.issuperset(rules)
 
         for trace in state.traces.adopt(before.traces, fits):
             if self._fit(trace, same, saved.field_bits):
@@ -157,7 +158,6 @@ class Memory:
         """
         groups, before = trace.groups, trace.seen
         trace.groups = {key: group for key, group in groups.items() if group.rule in same}
-        self._state.tally.update(rules_of(trace))
         self._awaken(trace)
         here = self._program.field_bits
         if here != field_bits:

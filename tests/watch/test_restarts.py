@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from watch.harness import trace_lines
@@ -37,6 +38,15 @@ def new_analysis(rules: list[Rule]) -> Analysis:
     return Analysis(rules, IncidentBook(IncidentPolicy()), max_traces=1000)
 
 
+def judged_at_once(rules: list[Rule], seed: int) -> Analysis:
+    """Return what nothing has interrupted."""
+    analysis = new_analysis(rules)
+    analysis.feed(events_of(4600, seed))
+    analysis.finish()
+    analysis.conclude(NOW)
+    return analysis
+
+
 class Written:
     """What a store would hold of the rules after some commits."""
 
@@ -62,10 +72,7 @@ class Written:
 @pytest.mark.parametrize("seed", range(2))
 def test_restarts_from_what_changed_lose_no_wait(seed: int) -> None:
     rules, chance = list(load_rules(())), random.Random(seed)
-    undisturbed = new_analysis(rules)
-    undisturbed.feed(events_of(4600, seed))
-    undisturbed.finish()
-    undisturbed.conclude(NOW)
+    undisturbed = judged_at_once(rules, seed)
 
     written = Written()
     analysis, left = new_analysis(rules), events_of(4600, seed)
@@ -87,10 +94,7 @@ def test_restarts_from_what_changed_lose_no_wait(seed: int) -> None:
 def test_rules_that_come_and_go_leave_the_others_what_they_remember(seed: int) -> None:
     rules, chance = list(load_rules(())), random.Random(seed)
     kept = {rule.id for rule in chance.sample(rules, 40)}
-    undisturbed = new_analysis([rule for rule in rules if rule.id in kept])
-    undisturbed.feed(events_of(4600, seed))
-    undisturbed.finish()
-    undisturbed.conclude(NOW)
+    undisturbed = judged_at_once([rule for rule in rules if rule.id in kept], seed)
 
     written = Written()
     analysis, left = new_analysis(rules), events_of(4600, seed)
@@ -108,6 +112,9 @@ def test_rules_that_come_and_go_leave_the_others_what_they_remember(seed: int) -
             again.restore(written.saved())
             again.book = analysis.book
             analysis = again
+    state = analysis.engine.state
+    kept_groups = [trace.groups.values() for trace in (*state.traces.values(), state.shared)]
+    assert +state.tally == Counter(group.rule for groups in kept_groups for group in groups)
     analysis.finish()
     analysis.conclude(NOW)
     found = [one for one in found_in(analysis) if one[0] in kept]
