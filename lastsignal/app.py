@@ -15,7 +15,7 @@ import lastsignal
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.explaining import Explainer, Explanation
 from lastsignal.core.aliases.no_events import HEAD_BYTES, advise
-from lastsignal.core.aliases.reader import AHEAD_SECONDS, Reader
+from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
@@ -71,7 +71,7 @@ def read_events(
 ) -> Iterator[list[Event]]:
     """Yield the events of a source, a chunk's at a time."""
     framer, told = Framer(), 0
-    reader.latest = time.time() + AHEAD_SECONDS
+    reader.now = time.time()
     for chunk in source.chunks():
         yield reader.read(framer.feed(chunk))
         progress(source.name, source.consumed - told)
@@ -85,7 +85,7 @@ def read_events(
 def explain_records(source: Source, explainer: Explainer) -> Iterator[Explanation | Skip]:
     """Yield what becomes of each record of a source, and what is no record, in their order."""
     framer = Framer()
-    explainer.reader.latest = time.time() + AHEAD_SECONDS
+    explainer.reader.now = time.time()
 
     def explained(records: Iterable[Record]) -> list[Explanation | Skip]:
         found = [explainer.explain(record) for record in records]
@@ -133,7 +133,7 @@ def fill_in_excerpts(report: Report, sources: Sequence[Source]) -> None:
     def place(one: Evidence) -> Place:
         return Place(one.source, one.offset, focus=one.focus)
 
-    findings = list(report.findings())
+    findings = report.findings()
     texts = read_excerpts((place(one) for each in findings for one in each.evidence), sources)
     for finding in findings:
         told = [replace(one, excerpt=texts.get(place(one), "")) for one in finding.evidence]

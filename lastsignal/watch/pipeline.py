@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from lastsignal.core.aliases.contract import Dialect
-from lastsignal.core.aliases.reader import AHEAD_SECONDS, Reader
+from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.events import Event
 from lastsignal.core.file_names import from_text, shown, to_text
 from lastsignal.core.framing import Checkpoint, Framer
@@ -80,9 +80,9 @@ class Pipeline:
 
         Args:
             piece: the next of the file.
-            now: epoch seconds: a record from far beyond has no usable time.
+            now: epoch seconds, see `Reader.now`.
         """
-        self.reader.latest = now + AHEAD_SECONDS
+        self.reader.now = now
         events = self.reader.read(self._framer.feed(piece.data)) if piece.data else []
         if piece.is_last:
             events += self.reader.read(self._framer.finish())

@@ -100,7 +100,7 @@ class Explainer:
         """Return what a record would say: events without their places, metadata, reasons."""
         reader = Reader(self._source, self._ladder, ingest_time=0.0)
         reader.restore(before)
-        reader.latest = self.reader.latest
+        reader.now = self.reader.now
         skipped = dict(reader.skipped)
         plain = [as_plain(event) for event in reader.read([(data, 0, 1)]) + reader.finish()]
         metadata = [event.pop("metadata", None) for event in plain]

@@ -60,8 +60,9 @@ class Reader:
         """The highest record time seen; 0.0 before the first."""
         self.heads: list[bytes] = []
         """How the first records begin that no dialect has taken: advice looks at them."""
-        self.latest = _FOR_EVER
-        """Epoch seconds after which nothing can have happened yet, as far as the caller knows."""
+        self.now = _FOR_EVER
+        """Epoch seconds, as far as the caller knows: a record from far beyond has no usable
+        time."""
         self._ingest_time = ingest_time
         self._framework: str | None = None
         self._disorder = 0.0
@@ -76,7 +77,7 @@ class Reader:
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
         source, clock, seen, decode = self.source, self.clock, 0, self._recognition.decode
-        must_hold, latest = self._must_hold, self.latest
+        must_hold, latest = self._must_hold, self.now + AHEAD_SECONDS
         for data, offset, line in records:
             seen += 1
             try:
@@ -239,7 +240,7 @@ class Reader:
             event.timestamp, event.timestamp_source = self._ingest_time, "ingest"
 
     def _look_ahead(self, event: Event, clock: float) -> float:
-        """Take the time of an event that lies after `latest`, or not; return the clock."""
+        """Take the time of an event that lies far after `now`, or not; return the clock."""
         if not clock or event.timestamp - clock <= AHEAD_SECONDS:
             return event.timestamp  # the world's clock is behind, not the record's ahead
         self._inherit_time(event, clock)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reader import AHEAD_SECONDS, Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 from lastsignal.core.framing import Framer
@@ -221,7 +221,7 @@ def test_what_strict_json_refuses_is_mended_where_it_stands(
 def times_read(*times: float, latest: float) -> list[tuple[float, str]]:
     """Return what the events of these times get, relative to T0, and where it is from."""
     reader = Reader("t", LADDER, 0.0)
-    reader.latest = T0 + latest
+    reader.now = T0 + latest - AHEAD_SECONDS
     framer = Framer()
     events = reader.read(framer.feed(b"".join(native(time, "a") + b"\n" for time in times)))
     return [(event.timestamp - T0, event.timestamp_source) for event in events]
