@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from lastsignal.core.framing.skips import SAMPLE_BYTES
+
 _match_header = re.compile(
     rb"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([PF])(?::\S{0,64})? "
 ).match
@@ -79,7 +81,7 @@ class ContainerLines:
             part = self.parts[stream] = Part(base + start, line, bytearray())
         if len(part.data) + len(piece) - start > self._limit:
             part.too_long = True
-            del part.data[80:]
+            del part.data[SAMPLE_BYTES:]
         if not part.too_long:
             part.data += piece[start:]
         return "held"

@@ -15,6 +15,7 @@ from lastsignal.core.events import Event, metadata_value
 from lastsignal.core.groups import MAX_MARKS, Group, Mark, Signal
 
 Answer = Callable[[Group, Event], Signal]
+Thing = tuple[Any, ...]
 MarkMaker = Callable[[Event], Mark]
 """Makes a mark with the facts that the rule's texts quote."""
 
@@ -103,6 +104,16 @@ def value_in(event: Event, field: str) -> Any:
     if field.startswith("metadata."):
         return metadata_value(event, field.removeprefix("metadata."))
     return getattr(event, field)
+
+
+def things_reader(names: list[str]) -> Callable[[Event], Thing]:
+    """Return what reads several values of an event as one thing, to be told from others."""
+    if not names:
+        return lambda event: ()
+    if any("." in name for name in names):
+        return lambda event: tuple(value_in(event, name) for name in names)
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda event: (read(event),)
 
 
 def check_positive(complain: Complaint, name: str, value: float, least: float = 1) -> None:

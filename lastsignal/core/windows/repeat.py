@@ -16,7 +16,7 @@ from lastsignal.core.windows.base import (
     Window,
     bare_mark,
     check_positive,
-    value_in,
+    things_reader,
 )
 
 Place = tuple[float, str, int, int, str]
@@ -62,7 +62,7 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
 
     def _answer_among(self, among: int) -> Answer:
         """`things` and `places` hold what was done last, and where."""
-        read, key, at_least = _thing_reader(self.key), self.key, self.at_least
+        read, key, at_least = things_reader(self.key), self.key, self.at_least
 
         def match(group: Group, event: Event) -> Signal:
             thing, things, places = read(event), group.things, group.places
@@ -86,7 +86,7 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
         """`things` and `places` hold what was done last, as far back as a period reaches, and
         where; `numbers[p-1]` is the run of period p and `partial[0]` its evidence, both kept only
         while `run` says that a repetition is under way."""
-        read, reach = _thing_reader(self.key), self.max_period
+        read, reach = things_reader(self.key), self.max_period
 
         def match(group: Group, event: Event) -> Signal:
             thing, things, places = read(event), group.things, group.places
@@ -129,13 +129,6 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             group.count = len(group.marks)
         group.value = float(period)
         return Signal.FIRE
-
-
-def _thing_reader(key: list[str]) -> Callable[[Event], tuple[Any, ...]]:
-    """Return what reads from an event the fields that tell things apart."""
-    if len(key) > 1 and not any("." in name for name in key):
-        return attrgetter(*key)
-    return lambda event: tuple(value_in(event, name) for name in key)
 
 
 def _mark(place: Place, key: list[str], thing: tuple[Any, ...]) -> Mark:

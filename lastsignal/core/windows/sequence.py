@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,17 +17,16 @@ from lastsignal.core.windows.base import (
     Answer,
     MarkMaker,
     Tap,
+    Thing,
     Window,
     bare_mark,
     check_positive,
     condition_of,
-    value_in,
+    things_reader,
 )
 
 MAX_RUNS = 100
 """Sequences under way in one group; beyond it the one that began first is given up."""
-
-Thing = tuple[Any, ...]
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,7 +103,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
             parse_condition(step.where, f"window.steps[{index}].where", complain)
 
     def _answer(self, index: int, wanted: list[int], mark: MarkMaker) -> Answer:
-        read = _thing_reader(self.same)
+        read = things_reader(self.same)
         if self.steps[index].absent:
             before = sum(1 for i in wanted if i < index)
             return lambda group, event: self._break(group, read(event), before)
@@ -185,12 +183,3 @@ def _complete(group: Group, run: list[Mark]) -> Signal:
 def _leave(group: Group) -> Signal:
     """With nothing under way a group is not needed; a finding stays, but need not be asked."""
     return Signal.HEAL if group.opened_at is None else Signal.REST
-
-
-def _thing_reader(same: list[str]) -> Callable[[Event], Thing]:
-    if not same:
-        return lambda event: ()
-    if any("." in name for name in same):
-        return lambda event: tuple(value_in(event, name) for name in same)
-    read = attrgetter(*same)
-    return read if len(same) > 1 else lambda event: (read(event),)
