@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import anyio
 import click
 
+from lastsignal.commands.missing import missing_paths
 from lastsignal.commands.printing import print_events, told
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.report import InputSummary
@@ -32,9 +32,8 @@ def print_followed(paths: Sequence[str], ladder: tuple[Dialect, ...], *, quiet: 
         if not quiet:
             click.echo(text, err=True)
 
-    for path in paths:
-        if not any(sign in path for sign in "*?[") and not Path(path).expanduser().exists():
-            tell(f"{path}: not there yet; waiting for it")
+    for path in missing_paths(paths):
+        tell(f"{path}: not there yet; waiting for it")
     followed = Followed(ladder, print_events, lambda pipeline: tell(_summary(pipeline)))
     try:
         anyio.run(follow, paths, followed, lambda trouble: tell(_trouble(trouble)))

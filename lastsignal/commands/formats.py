@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import msgspec
 from rich.table import Table
 
 from lastsignal.commands.aliases import aliases_option, ladder_from, read_aliases
+from lastsignal.commands.output import echo_json
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.custom import UserAliases
 from lastsignal.core.aliases.registry import LADDER
@@ -54,7 +54,7 @@ def formats(
     ladder = _chosen(ladder_from(alias_path), names)
     if as_json:
         rows = [_plain(dialect) for dialect in ladder]
-        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        echo_json(rows)
     elif as_markdown:
         click.echo(markdown_table(ladder))
     else:

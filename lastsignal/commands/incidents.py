@@ -9,10 +9,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import click
-import msgspec
 from rich.table import Table
 
 from lastsignal.commands.config import config_option
+from lastsignal.commands.output import echo_json
 from lastsignal.commands.state import state_option, state_reader
 from lastsignal.core.durations import parse_duration, show_duration
 from lastsignal.core.incidents import Incident, Silence, rank
@@ -43,7 +43,7 @@ def list_incidents(
     ]
     found.sort(key=lambda one: (one.state != "open", -rank(one.severity), -one.opened_at, one.id))
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        echo_json(found)
         return 0
     if not found:
         click.echo("no open incidents" if not with_resolved else "no incidents")

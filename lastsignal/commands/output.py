@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import click
+import msgspec
+
 from lastsignal.errors import InputError
 
 
@@ -24,3 +27,8 @@ def write(text: str, output: Path | None) -> None:
         raise InputError(
             f"{output}: cannot be written: {error.strerror}; choose another file"
         ) from error
+
+
+def echo_json(value: object) -> None:
+    """Print a value as JSON that a person can read, too."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from functools import partial
-from glob import has_magic
 from pathlib import Path
 
 import anyio
@@ -15,6 +14,7 @@ import structlog
 from lastsignal.commands.aliases import ladder_of
 from lastsignal.commands.config import config_option
 from lastsignal.commands.configured_rules import rules_of
+from lastsignal.commands.missing import missing_paths
 from lastsignal.edges import logs
 from lastsignal.edges.config import LoadedConfig, Override, load_config
 from lastsignal.errors import InputError, UsageError
@@ -89,11 +89,6 @@ def watch(
     )
     anyio.run(run_watch, request, log)
     return 0
-
-
-def missing_paths(patterns: Sequence[str]) -> list[str]:
-    """Return the files and folders that are not there; a glob may match later."""
-    return [one for one in patterns if not has_magic(one) and not Path(one).exists()]
 
 
 def configuration_of(path: Path | None, overrides: Sequence[Override]) -> LoadedConfig:

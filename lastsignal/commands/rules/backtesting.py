@@ -11,8 +11,8 @@ import msgspec
 from rich.table import Table
 
 from lastsignal.app import diagnose, in_order_of_time
-from lastsignal.commands.output import write
-from lastsignal.commands.rules.options import echo_json, is_in
+from lastsignal.commands.output import echo_json, write
+from lastsignal.commands.rules.options import is_in
 from lastsignal.core.backtest import RuleScore, score
 from lastsignal.edges.inputs import open_sources
 from lastsignal.edges.rulefiles import load_rules

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from lastsignal.commands.output import write
-from lastsignal.commands.rules.options import echo_json, is_in, json_option
+from lastsignal.commands.output import echo_json, write
+from lastsignal.commands.rules.options import is_in, json_option
 from lastsignal.core.rules import RuleCase
 from lastsignal.core.ruletest import CaseResult, run_case, timeline
 from lastsignal.edges.rulefiles import load_rules, read_rules

@@ -10,7 +10,8 @@ from typing import Any
 import click
 from rich.table import Table
 
-from lastsignal.commands.rules.options import echo_json, json_option, paths_option
+from lastsignal.commands.output import echo_json
+from lastsignal.commands.rules.options import json_option, paths_option
 from lastsignal.core.explanation import explain_rule
 from lastsignal.core.rules import Rule
 from lastsignal.edges.rulefiles import load_rules

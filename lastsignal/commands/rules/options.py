@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import msgspec
 
 from lastsignal.core.rules import Rule
 
@@ -15,11 +14,6 @@ paths_option = click.option(
     "--rules", "paths", multiple=True, type=click.Path(path_type=Path), help=RULES_HELP
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON for machines.")
-
-
-def echo_json(value: object) -> None:
-    """Print a value as JSON that a person can read, too."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def is_in(rule: Rule, files: tuple[Path, ...]) -> bool:
