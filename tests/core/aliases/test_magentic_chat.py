@@ -55,10 +55,73 @@ def test_loops_and_limits_are_audits(read: Read) -> None:
         says("Orchestrator (termination condition)", "Max rounds (30) reached."),
     )
     assert shape(events)[1:] == [
+        ("model_call", ORCHESTRATOR, "completed"),
         ("audit", "loop", "failed"),
         ("audit", "turn_limit", "failed"),
         ("agent_end", ORCHESTRATOR, "failed"),
     ]
+    assert events[3].metadata == {"limit": 30}
+
+
+PRINTED = """Error processing publish message
+Traceback (most recent call last):
+  File "/venv/autogen_core/_runtime.py", line 4, in _process_publish
+    await asyncio.gather(*responses)
+  File "/venv/magentic/agents/orchestrator.py", line 9, in update_ledger
+    answer = await self._model_client.create(
+             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+openai.BadRequestError: Error code: 400 - {'code': 'content_filter', 'message': 'filtered'}
+  response = await client.create(messages)
+RUN DONE
+"""
+"""What the program prints when a handler raises, and what it prints afterwards."""
+
+
+def test_a_traceback_printed_behind_the_last_message_ends_the_run(read: Read) -> None:
+    events, _ = read(says("human", "find it"), says("WebSurfer", f"I looked\n{PRINTED}"))
+    assert shape(events) == [
+        ("agent_start", ORCHESTRATOR, "started"),
+        ("model_call", "WebSurfer", "completed"),
+        ("model_call", ORCHESTRATOR, "failed"),
+        ("agent_end", ORCHESTRATOR, "failed"),
+    ]
+    failed = events[2]
+    assert (failed.error_class, failed.http_status) == ("content_filter", 400)
+    assert failed.error_type == "BadRequestError"
+    assert (failed.error_message or "").startswith("openai.BadRequestError: Error code: 400")
+
+
+def test_what_raises_outside_of_the_model_is_a_crash_of_its_agent(read: Read) -> None:
+    chained = """Error processing publish message for Coder/default
+Traceback (most recent call last):
+  File "/venv/autogen_core/_runtime.py", line 4, in _process_publish
+    await handler(message)
+KeyError: 'plan'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/venv/magentic/agents/coder.py", line 9, in handle
+    raise RuntimeError("no plan")
+RuntimeError: no plan"""
+    events, _ = read(says("human", "find it"), says("Coder", chained))
+    assert shape(events)[-2:] == [
+        ("process_error", "Coder", "failed"),
+        ("agent_end", ORCHESTRATOR, "failed"),
+    ]
+    assert (events[-1].error_message, events[-1].error_type) == (
+        "RuntimeError: no plan",
+        "RuntimeError",
+    )
+
+
+def test_a_traceback_that_an_agent_speaks_of_is_no_crash(read: Read) -> None:
+    page = PRINTED.replace("Error processing publish message\n", "The page says:\n")
+    elsewhere = PRINTED.replace("autogen_core", "django")
+    events, _ = read(
+        says("human", "find it"), says("WebSurfer", page), says("WebSurfer", elsewhere)
+    )
+    assert {event.status for event in events} == {"started", "completed"}
 
 
 def test_a_document_s_verdict_is_its_run_s(read: Read) -> None:

@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.error_text import unwrap_error
+from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, text_of
 from lastsignal.core.aliases.json_values import value_of
-from lastsignal.core.events import UNTIMED, Event
+from lastsignal.core.events import UNTIMED, Event, EventType
 from lastsignal.core.timestamps import parse_timestamp
 
 _TYPES = frozenset({"OrchestrationEvent", "LLMCallEvent"})
 _USER = "UserProxy"
-_LEDGER = "Updated Ledger:"
+LEDGER = "Updated Ledger:"
 _LIMIT = re.compile(r"Max (rounds|time) \((\d{1,9}(?:\.\d+)?)s?\) reached")
 _SCRIPT = re.compile(
     r"The script ran(?: but produced no output to console\. The Unix exit code was"
@@ -104,6 +104,18 @@ class MagenticOneDecoder:
             return [self._script(line, int(script[1]))]
         return Drop("message")
 
+    def fail(self, agent: str, event_type: EventType, error: ErrorFields) -> list[Event]:
+        """Return what raised within an agent, and the end of the run where one is open: a team
+        whose message was not handled does not go on."""
+        line = _Line("OrchestrationEvent")
+        failure = self._event(line, event_type=event_type, operation=agent, agent=agent)
+        error.write(failure)
+        if not self.state.is_open:
+            return [failure]
+        end = self._end(line)
+        error.write(end)
+        return [failure, end]
+
     def _user(self, line: _Line) -> Decoded:
         state = self.state
         if state.awaits_user and state.is_open:
@@ -124,16 +136,21 @@ class MagenticOneDecoder:
         limit = _LIMIT.match(message)
         if limit is not None:
             events.append(self._audit(line, _LIMIT_NAMES[limit[1]], message))
-            events[0].metadata = {"limit": float(limit[2])}
+            number = float(limit[2])
+            events[0].metadata = {"limit": int(number) if number.is_integer() else number}
             state.failure = message
-        end = self._event(line, event_type="agent_end", status="completed")
-        end.call_id, end.parent_id = f"run-{state.runs}", None
-        end.operation = end.agent = "Orchestrator"
+        end = self._end(line)
         end.finish_reason = message.partition("\n")[0][:200] or None
         if state.failure:
             unwrap_error(state.failure).write(end)
-        state.is_open = False
         return [*events, end]
+
+    def _end(self, line: _Line) -> Event:
+        end = self._event(line, event_type="agent_end", status="completed")
+        end.call_id, end.parent_id = f"run-{self.state.runs}", None
+        end.operation = end.agent = "Orchestrator"
+        self.state.is_open = False
+        return end
 
     def _thought(self, line: _Line, message: str) -> Decoded:
         if message.startswith(f"Next speaker {_USER}"):
@@ -143,8 +160,8 @@ class MagenticOneDecoder:
             return [self._audit(line, "step_limit", message)]
         elif message.startswith("Stalled"):
             return [self._audit(line, "no_progress", message)]
-        elif message.startswith(_LEDGER):
-            return self._ledger(line, message[len(_LEDGER) :])
+        elif message.startswith(LEDGER):
+            return self._ledger(line, message[len(LEDGER) :])
         return Drop("thought")
 
     def _ledger(self, line: _Line, text: str) -> Decoded:

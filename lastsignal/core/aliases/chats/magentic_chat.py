@@ -1,7 +1,9 @@
 """A Magentic-One team's conversation as `{role, content}`, where the role is who spoke.
 
 The same words as in Magentic-One's log, without its times and its token counts: each answer of
-an agent, and each thought of the orchestrator, was a call of its model.
+an agent, and each thought of the orchestrator, was a call of its model. Conversations are cut out
+of what the program printed, so the last message may have the traceback behind it that ended the
+run.
 """
 
 from __future__ import annotations
@@ -11,8 +13,15 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.autogen.magentic_one import MagenticOneDecoder, MagenticState
-from lastsignal.core.aliases.contract import Decoded, Dialect, NotThisDialect
+from lastsignal.core.aliases.autogen.magentic_one import (
+    LEDGER,
+    MagenticOneDecoder,
+    MagenticState,
+)
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.error_text import ErrorFields
+from lastsignal.core.aliases.provider_text import provider_error
+from lastsignal.core.events import Event
 
 _ASIDE = re.compile(r"(\w+) \((?:thought|termination condition|error|-> \w+)\)")
 _HUMAN = "human"
@@ -26,6 +35,17 @@ _TEAM = frozenset(
 _KEYS = frozenset({"role", "content"})
 _MODEL_CALL = b'{"type":"LLMCallEvent"}'
 _SPOKEN = frozenset({"message", "thought", "ledger"})
+_CRASH = re.compile(
+    r"^Error processing publish message[^\n]*\n"
+    r"(?=Traceback \(most recent call last\):\n +File \"[^\"\n]*\bautogen_core\b)",
+    re.MULTILINE,
+)
+"""What the runtime's logger prints when the handler of a message has raised."""
+_RAISED = re.compile(r"^[ \t]+\S.*\n(\w[\w.]*(?:: .*)?)$", re.MULTILINE)
+"""The exception below the frames of a traceback; of several, the last one reached the top."""
+_MODEL_FRAME = re.compile(r"model_client\.create(?:_stream)?\(")
+_ORCHESTRATES = re.compile(r'\borchestrator\.py"')
+_UNREADABLE = ErrorFields("the handler of a message raised")
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,7 +100,15 @@ class MagenticChatDecoder:
         return self.say(message.role, message.content)
 
     def say(self, role: str, content: str) -> Decoded:
-        """Return what a speaker's words tell of the run."""
+        """Return what a speaker's words, and what was printed behind them, tell of the run."""
+        crash = _CRASH.search(content)
+        if crash is None:
+            return self._spoken(role, content)
+        told = self._spoken(role, content[: crash.start()])
+        failed = self._crash(role, content[crash.end() :])
+        return failed if isinstance(told, Drop) else [*told, *failed]
+
+    def _spoken(self, role: str, content: str) -> Decoded:
         line = {
             "type": "OrchestrationEvent",
             "source": _NAMES.get(role, role),
@@ -91,13 +119,25 @@ class MagenticChatDecoder:
             for event in told:
                 if event.agent in _TERMINALS:
                     event.agent = role
-            return told
+            return [*self._model_call(role), *told] if content.startswith(LEDGER) else told
         if told.reason not in _SPOKEN or role in _TERMINALS or "(->" in role:
             return told
+        return self._model_call(role)
+
+    def _model_call(self, role: str) -> list[Event]:
         calls = self._log.decode(_MODEL_CALL)
-        for call in calls if isinstance(calls, list) else ():
+        told = calls if isinstance(calls, list) else []
+        for call in told:
             call.operation = call.agent = role.partition(" (")[0] or None
-        return calls
+        return told
+
+    def _crash(self, role: str, trace: str) -> list[Event]:
+        """Tell of the exception of a traceback, in whose agent it was raised."""
+        agent = "Orchestrator" if _ORCHESTRATES.search(trace) else role.partition(" (")[0]
+        of_model = _MODEL_FRAME.search(trace) is not None
+        raised = _RAISED.findall(trace)
+        error = provider_error(raised[-1]) if raised else _UNREADABLE
+        return self._log.fail(agent, "model_call" if of_model else "process_error", error)
 
 
 DIALECT = Dialect(
