@@ -75,6 +75,14 @@ _OF_CODE = frozenset(
 )
 """Exceptions by which a program's own mistakes show."""
 
+_CODE_OF: dict[str, frozenset[str]] = {
+    "process_error": _OF_CODE,
+    "agent_end": _OF_CODE,
+    "model_call": frozenset({"attributeerror", "indexerror", "nameerror", "valueerror"}),
+}
+"""Where they are just that. A tool's speak of what it was called with, and a model's answer that
+lacks a key, or is of another type, cannot be parsed."""
+
 _FALLBACK = {"tool_result": "tool_error", "tool_call": "tool_error", "process_error": "crash"}
 
 
@@ -109,7 +117,7 @@ def classify(
         if 400 <= http_status <= 499:
             return "invalid_request"
     by_type = BY_TYPE.first(error_type) if error_type else None
-    if event_type == "process_error" and error_type and _is_of_code(error_type):
+    if error_type and _bare(error_type) in _CODE_OF.get(event_type, ()):
         by_type = "crash"  # no answer and no request was wrong: the program was
     if by_type and by_type not in ("tool_error", "server_error", "crash"):
         return by_type
@@ -117,5 +125,5 @@ def classify(
     return by_text or by_type or _FALLBACK.get(event_type, "unknown")
 
 
-def _is_of_code(error_type: str) -> bool:
-    return error_type.rpartition(".")[2].lower() in _OF_CODE
+def _bare(error_type: str) -> str:
+    return error_type.rpartition(".")[2].lower()

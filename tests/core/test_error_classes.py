@@ -209,18 +209,22 @@ def test_what_is_said_outright_comes_first_then_code_type_and_words(
 
 
 @pytest.mark.parametrize(
-    ("event_type", "text", "name"),
+    ("event_type", "kind", "text", "name"),
     [
-        ("process_error", "'rows'", "crash"),
-        ("process_error", "HTTP 429 Too Many Requests", "rate_limit"),
-        ("model_call", "'rows'", "schema"),
-        ("tool_result", "'rows'", "schema"),
+        ("process_error", "KeyError", "'rows'", "crash"),
+        ("process_error", "KeyError", "HTTP 429 Too Many Requests", "rate_limit"),
+        ("agent_end", "builtins.ValueError", "no plan left", "crash"),
+        ("model_call", "ValueError", "no answers left", "crash"),
+        ("model_call", "ValueError", "API key not valid", "auth"),
+        ("model_call", "KeyError", "'rows'", "schema"),
+        ("tool_result", "KeyError", "'rows'", "schema"),
+        ("tool_result", "ValueError", "no such colour", "invalid_request"),
     ],
 )
-def test_a_crash_by_the_program_s_own_mistake_is_a_crash(
-    event_type: str, text: str, name: str
+def test_a_failure_by_the_program_s_own_mistake_is_a_crash(
+    event_type: str, kind: str, text: str, name: str
 ) -> None:
-    assert classify(event_type, None, "KeyError", text) == name
+    assert classify(event_type, None, kind, text) == name
 
 
 def test_every_class_that_a_text_can_tell_of_is_in_the_list() -> None:
