@@ -174,7 +174,8 @@ FINDINGS: dict[str, Expected] = {
         ("run_time_limit", "critical", [66])
     ],
     "magentic-one__trajectories__intent_plan_misalignment_1.json": [
-        ("run_vanished", "warning", [2])
+        ("content_filter_blocked", "warning", [234]),
+        ("run_failed", "warning", [234]),
     ],
     "magentic-one__trajectories__plan_adherence_failure.json": [("turn_limit", "critical", [514])],
     "tau-retail__hallucination_doubt.json": [("run_failed", "warning", [338])],
@@ -182,7 +183,10 @@ FINDINGS: dict[str, Expected] = {
     "tau-retail__intent_plan_misalignment.json": [("run_failed", "warning", [430])],
     "tau-retail__invalid_invocation.json": [("run_failed", "warning", [398])],
     "tau-retail__misinterpretation_tool_output.json": [("run_failed", "warning", [698])],
-    "56137764-b4e0-45b8-9c52-1866420c3df5.json": [("run_vanished", "warning", [2])],
+    "56137764-b4e0-45b8-9c52-1866420c3df5.json": [
+        ("content_filter_blocked", "warning", [18]),
+        ("run_failed", "warning", [18]),
+    ],
     "alg_3.json": [("run_failed", "warning", [43])],
     "hand_14.json": [("run_failed", "warning", [127])],
     # a run that has no end on record
@@ -203,6 +207,7 @@ FINDINGS: dict[str, Expected] = {
     # a limit of the provider
     "events_raw.jsonl": [
         ("rate_limit_exhausted", "critical", [58]),
+        ("model_keeps_failing", "warning", [46]),
         ("tool_timeout", "warning", [12, 24, 38]),
         ("run_failed", "warning", [46]),
     ],
@@ -212,7 +217,12 @@ FINDINGS: dict[str, Expected] = {
     ],
     "events_raise.jsonl": [("rate_limit_exhausted", "critical", [1])],
     "debug_429.jsonl": [("rate_limit_exhausted", "critical", [2])],
-    "standard_logging_payload.jsonl": [("rate_limit_exhausted", "critical", [2, 6])],
+    "standard_logging_payload.jsonl": [
+        ("rate_limit_exhausted", "critical", [2, 6]),
+        ("context_overflow", "critical", [3]),
+        ("service_errors", "warning", [4]),
+        ("model_timeout", "warning", [5]),
+    ],
     "llamaindex-instrumentation/events.jsonl": [("rate_limit_exhausted", "critical", [2])],
     "artifact_traces.json": [
         ("rate_limit_exhausted", "critical", [1]),
@@ -256,6 +266,7 @@ FINDINGS: dict[str, Expected] = {
     ],
     # a crash, a service, a model, a tool, a limit of the harness
     "base_tracer_runs.jsonl": [
+        ("context_overflow", "critical", [8]),
         ("run_crashed", "critical", [8]),
         ("rate_limit_exhausted", "info", [5, 6]),
     ],
@@ -274,7 +285,10 @@ FINDINGS: dict[str, Expected] = {
     "pylint-dev__astroid-1978.traj.json": [("model_timeout", "warning", [71])],
     "pydantic-ai/otel_spans_compact.jsonl": [("tool_keeps_failing", "warning", [4])],
     "airline_task0_trial3.json": [("run_failed", "warning", [1])],
-    "airline_task3_trial0.json": [("run_failed", "warning", [1])],
+    "airline_task3_trial0.json": [
+        ("run_failed", "warning", [1]),
+        ("repeated_failing_operation", "info", [1]),
+    ],
     "airline_task11_trial2.json": [("repeated_failing_call", "warning", [1])],
     "airline_task13_trial0.json": [("repeated_failing_call", "warning", [1])],
     # runs that went on: what failed is told, and is no alarm

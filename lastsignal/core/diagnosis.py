@@ -149,6 +149,7 @@ def explain(
         key=lambda f: (
             -SEVERITIES.index(f.severity),
             "trace_id" not in f.group,
+            not any(s.id in reach[f.id] and _ended_by(s, f) for s in findings),
             not reach[f.id],
             # what did not come shows itself only when it was waited for in vain
             f.opened_at if isinstance(rules[f.rule].window, SilenceWindow) else f.first_seen,
@@ -165,6 +166,14 @@ def explain(
     symptoms = [f for f in findings if f.id in reached]
     rest = [f for f in findings if f is not cause and f.id not in reached]
     return cause, symptoms, rest
+
+
+def _ended_by(symptom: Finding, cause: Finding) -> bool:
+    """Whether the symptom is an end of the run with the words of the cause's last failure: what
+    the run had got over before did not end it."""
+    end, failure = symptom.evidence[-1], cause.evidence[-1]
+    is_end = end.event_type in ("agent_end", "process_error")
+    return is_end and bool(failure.focus) and failure.focus in end.focus
 
 
 def _tells_no_more(other: Finding, cause: Finding) -> bool:

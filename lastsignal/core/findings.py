@@ -108,6 +108,9 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
         count=group.count,
         times=_times(group),
         in_vain=_in_vain(group),
+        in_a_row=f"{_times(group)}, not all in a row"
+        if group.relapsed
+        else f"{_times(group)} in a row",
         value=group.value,
         elapsed=group.value,
         share=None if group.value is None else f"{group.value:.0%}".replace("%", " %"),
@@ -127,4 +130,5 @@ def _in_vain(group: Group) -> str:
         return _times(group)
     seconds = group.marks[-1].timestamp - group.marks[0].timestamp
     within = f" in {show_duration(seconds)}" if seconds > 0 else ""
-    return f"{_times(group)}{within}, with no success in between"
+    between = "but not all in a row" if group.relapsed else "with no success in between"
+    return f"{_times(group)}{within}, {between}"

@@ -65,6 +65,8 @@ class Group(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     opened_at: float | None = None
     """Event time at which the rule fired; None while it has not."""
     healed: bool = False
+    relapsed: bool = False
+    """Whether it has met more after it had healed: what it counts was not all in a row."""
     rests: bool = False
     """Nothing is under way, so no reset needs to be put to it; the next match wakes it."""
     at_open: Progress | None = None

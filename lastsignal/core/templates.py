@@ -22,6 +22,7 @@ COMPUTED: dict[str, str] = {
     "count": "how many events matched; of a sequence, how often it was met",
     "times": "the count in words: once, twice, 3 times",
     "in_vain": "the same and its time: once, or twice in 3 s, with no success in between",
+    "in_a_row": "the count and its kind: 3 times in a row, or 5 times, not all in a row",
     "value": "what the window measured (sum, ratio, cycle length, distinct values)",
     "duration": "time from the first to the last match",
     "elapsed": "the same where it is a length of time",

@@ -201,16 +201,23 @@ class Waits:
 def is_latest(group: Group, trace: TraceState) -> bool:
     """Whether the group's latest mark is the last word of the run: since then no call has failed,
     nor, where there is only one match, has any of its kind worked. A model may answer the failure
-    of a tool; a tool that works after it says that the run got on."""
+    of a tool; a tool that works after it says that the run got on.
+
+    Models that fail in several ways, one after the other and none of them working in between, are
+    all of them the last word.
+    """
     latest = group.marks[-1]
-    worked = trace.worked.get(latest.event_type)
-    if group.run == 1 and worked is not None and worked > (latest.timestamp, latest.offset):
+    place = (latest.timestamp, latest.offset)
+    has_worked = trace.worked.get(latest.event_type, place) > place
+    if group.run == 1 and has_worked:
         return False
     for mark in reversed(trace.timeline):
-        if mark.event_type in ("tool_result", "model_call"):
-            failed = mark.facts is not None and mark.facts.get("status") == "failed"
-            if failed:
-                return (latest.timestamp, latest.offset) >= (mark.timestamp, mark.offset)
+        failed = mark.facts is not None and mark.facts.get("status") == "failed"
+        if failed and mark.event_type in ("tool_result", "model_call"):
+            if place >= (mark.timestamp, mark.offset):
+                return True
+            if has_worked or not latest.event_type == mark.event_type == "model_call":
+                return False
     return True
 
 

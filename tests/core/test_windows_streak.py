@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Make = Callable[..., Any]
 
 DONE = {"event_type": "tool_result", "status": "completed"}
@@ -80,6 +82,43 @@ def test_the_end_of_a_run_opens_only_what_failed_last(bench: Make) -> None:
     work = bench({**STREAK, "or_before": ENDS}).fail(0).fail(1, operation="b")
     work.see(3, "process_error", "failed", operation=None)
     assert [(group.values, group.count) for group in work.groups()] == [(["b"], 1)]
+
+
+MODELS = {"event_type": "model_call", "status": "failed", "error_class": "timeout"}
+MODEL_DONE = {"event_type": "model_call", "status": "completed"}
+
+
+def of_models(bench: Make) -> Any:
+    return bench({**STREAK, "reset": MODEL_DONE, "or_before": ENDS}, where=MODELS)
+
+
+def test_a_model_that_fails_in_another_way_or_another_model_that_fails_leaves_it_last(
+    bench: Make,
+) -> None:
+    work = of_models(bench).see(0, "model_call", "failed", error_class="timeout")
+    work.see(1, "model_call", "failed", error_class="auth")
+    work.see(2, "model_call", "failed", operation="b", error_class="auth")
+    assert work.see(3, "agent_end", "failed", operation=None).found() == [(3.0, 1, False, [1])]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        {"event_type": "model_call", "status": "completed", "operation": "b"},
+        {"event_type": "tool_result", "status": "failed"},
+    ],
+)
+def test_a_model_that_worked_or_a_tool_that_failed_in_between_does_not(
+    bench: Make, between: dict[str, Any]
+) -> None:
+    work = of_models(bench).see(0, "model_call", "failed", error_class="timeout")
+    work.see(1, **between).see(2, "model_call", "failed", operation="b", error_class="auth")
+    assert work.see(3, "agent_end", "failed", operation=None).found() == []
+
+
+def test_a_model_that_fails_after_a_tool_s_match_is_the_last_word(bench: Make) -> None:
+    work = bench({**STREAK, "or_before": ENDS}).fail(0).see(1, "model_call", "failed")
+    assert work.see(2, "agent_end", "failed", operation=None).found() == []
 
 
 def test_a_tool_that_worked_after_the_match_says_that_the_run_got_on(bench: Make) -> None:

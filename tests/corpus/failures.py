@@ -28,6 +28,7 @@ _REFUSED = _ENDS | {"retry_storm", "retry_without_backoff", "model_keeps_failing
 _IN_VAIN = _REFUSED | {"non_retryable_retried"}
 _TOOL = _ENDS | {"tool_keeps_failing"}
 _TOOL_IN_VAIN = _TOOL | {"non_retryable_retried"}
+_SAME_IN_VAIN = _TOOL_IN_VAIN | {"repeated_failing_operation"}
 _SAME = _TOOL | {"stalled_progress"}
 _LIMITED = _ENDS | {"turn_limit"}
 _TORN = frozenset({"run_vanished", "orphaned_subagent"})
@@ -230,7 +231,7 @@ FAILURES: tuple[FailureClass, ...] = (
     FailureClass("tool_auth", "tool_auth_failed", _tool_auth, _TOOL_IN_VAIN),
     FailureClass("permission", "permission_denied", _permission, _TOOL_IN_VAIN),
     FailureClass("arguments", "tool_arguments_invalid", _arguments, _TOOL_IN_VAIN),
-    FailureClass("unknown_tool", "unknown_tool", _unknown_tool, _TOOL_IN_VAIN),
+    FailureClass("unknown_tool", "unknown_tool", _unknown_tool, _SAME_IN_VAIN),
     FailureClass("disk_full", "resource_exhausted", _disk, _TOOL),
     FailureClass("same_call", "repeated_failing_call", _same_call, _SAME),
     FailureClass("same_error", "repeated_failing_operation", _same_error, _TOOL),

@@ -74,6 +74,12 @@ def amount_of(value: object) -> float | None:
     return number if number is not None and 0 <= number < _LARGEST_AMOUNT else None
 
 
+def limit_of(value: object) -> int | float | None:
+    """Return a limit, or what was used of it, as people write it: 30 turns, not 30.0."""
+    number = amount_of(value)
+    return int(number) if number is not None and number.is_integer() else number
+
+
 def mapping_of(value: object) -> Mapping[str, Any]:
     """Return the value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}

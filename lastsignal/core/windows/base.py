@@ -79,6 +79,20 @@ class Window(
         """Complain of values that parse but mean nothing."""
 
 
+def hands_on(group: Group, event: Event) -> bool:
+    """Whether an agent's end only repeats the failure that the group has been told of last: by the
+    same record, or in the same words. One failure that reaches the top counts once."""
+    if event.event_type != "agent_end" or not group.marks:
+        return False
+    told = group.marks[-1]
+    if told.event_type == "agent_end":
+        return False
+    if (told.source, told.offset) == (event.source, event.offset):
+        return True
+    message = event.error_message
+    return message is not None and message == (told.facts or {}).get("error_message")
+
+
 def condition_of(raw: object) -> Condition:
     """Return the condition of a map that `check` has already judged."""
     return ALWAYS if raw is None else parse_condition(raw, "", lambda *_: None)

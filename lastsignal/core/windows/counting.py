@@ -17,6 +17,7 @@ from lastsignal.core.windows.base import (
     bare_mark,
     check_positive,
     condition_of,
+    hands_on,
     value_in,
 )
 
@@ -28,7 +29,7 @@ class EventWindow(Window, frozen=True, tag="event"):
 
     def taps(self, where: Condition, mark: MarkMaker = bare_mark) -> list[Tap]:
         """Listen to `where`."""
-        return [Tap(where, lambda group, event: Signal.FIRE)]
+        return [Tap(where, _each)]
 
 
 class CountWindow(Window, frozen=True, tag="count"):
@@ -120,6 +121,9 @@ class StreakWindow(Window, frozen=True, tag="streak"):
                     )
 
     def _match(self, group: Group, event: Event) -> Signal:
+        if hands_on(group, event):
+            return Signal.QUIET
+        group.relapsed = group.relapsed or group.healed
         if group.run and self._is_new(group, event):
             _restart(group, event)
         group.run += 1
@@ -187,6 +191,10 @@ class DistinctWindow(Window, frozen=True, tag="distinct"):
             group.value = max(group.value or 0.0, float(len(seen)))
             return Signal.FIRE
         return Signal.NOTE if new else Signal.QUIET
+
+
+def _each(group: Group, event: Event) -> Signal:
+    return Signal.QUIET if hands_on(group, event) else Signal.FIRE
 
 
 def _heal(group: Group, event: Event) -> Signal:

@@ -211,16 +211,17 @@ def clock(trace: Diagnosis, moment: Moment) -> str:
 
 
 def places(evidence: Sequence[Evidence], home: str | None = None, most: int = 4) -> str:
-    """Return where a finding shows: `lines 4, 9` of the home source, `a.jsonl:4` elsewhere."""
-    shown = evidence[:most]
+    """Return where a finding shows: `lines 4, 9` of the home source, `a.jsonl:4` elsewhere; a line
+    that holds several of its records is named once."""
+    lines = list(dict.fromkeys((one.source, one.line) for one in evidence))
     parts: list[str] = []
     last = home
-    for one in shown:
-        parts.append(str(one.line) if one.source == last else f"{path(one.source)}:{one.line}")
-        last = one.source
-    if shown and shown[0].source == home:
-        parts[0] = f"{'line' if len(evidence) == 1 else 'lines'} {parts[0]}"
-    hidden = len(evidence) - len(shown)
+    for source, line in lines[:most]:
+        parts.append(str(line) if source == last else f"{path(source)}:{line}")
+        last = source
+    if lines and lines[0][0] == home:
+        parts[0] = f"{'line' if len(lines) == 1 else 'lines'} {parts[0]}"
+    hidden = len(lines) - len(parts)
     return ", ".join(parts) + (f" {more(hidden)}" if hidden else "")
 
 

@@ -23,7 +23,7 @@ from lastsignal.core.aliases.autogen.messages import (
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import locate
 from lastsignal.core.aliases.error_text import unwrap_error
-from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
+from lastsignal.core.aliases.fields import limit_of, list_of, mapping_of, text_of
 from lastsignal.core.events import Event
 
 _MAX_REASON = 200
@@ -172,7 +172,7 @@ def _limit(end: Event, stop_reason: str) -> list[Event]:
             end, event_type="audit", operation=operation, call_id=None, parent_id=end.call_id
         )
         audit.finish_reason = None
-        audit.metadata = {"limit": float(found[1])} if found[1] else None
+        audit.metadata = {"limit": limit_of(found[1])} if found[1] else None
         error = unwrap_error(stop_reason[:_MAX_REASON])
         if ends_well:
             audit.status = "completed"

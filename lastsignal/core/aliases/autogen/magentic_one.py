@@ -13,7 +13,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
-from lastsignal.core.aliases.fields import at, count_of, text_of
+from lastsignal.core.aliases.fields import at, count_of, limit_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.events import UNTIMED, Event, EventType
 from lastsignal.core.timestamps import parse_timestamp
@@ -136,8 +136,7 @@ class MagenticOneDecoder:
         limit = _LIMIT.match(message)
         if limit is not None:
             events.append(self._audit(line, _LIMIT_NAMES[limit[1]], message))
-            number = float(limit[2])
-            events[0].metadata = {"limit": int(number) if number.is_integer() else number}
+            events[0].metadata = {"limit": limit_of(limit[2])}
             state.failure = message
         end = self._end(line)
         end.finish_reason = message.partition("\n")[0][:200] or None

@@ -15,7 +15,7 @@ from lastsignal.core.aliases.chat_messages import text_in, write_usage
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
-from lastsignal.core.aliases.fields import amount_of, at, list_of, mapping_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, limit_of, list_of, mapping_of, text_of
 from lastsignal.core.aliases.harness.shell_texts import (
     ShellResult,
     command_in,
@@ -228,11 +228,11 @@ class _Reader:
     def _tell_limit(self, status: str) -> None:
         """Say which limit it was: the status does not, but the counts reached only one."""
         stats, limits = mapping_of(self._info.get("model_stats")), at(self._info, "config", "agent")
-        steps, used = amount_of(at(limits, "step_limit")), amount_of(stats.get("api_calls"))
+        steps, used = limit_of(at(limits, "step_limit")), limit_of(stats.get("api_calls"))
         budget, cost = amount_of(at(limits, "cost_limit")), amount_of(stats.get("instance_cost"))
         operation, facts = "step_limit", {"limit": steps, "used": used}
         if status == "TimeExceeded":
-            seconds = amount_of(at(limits, "wall_time_limit_seconds"))
+            seconds = limit_of(at(limits, "wall_time_limit_seconds"))
             operation, facts = "time_limit", {"limit": seconds}
         elif _is_reached(budget, cost) and not _is_reached(steps, used):
             operation, facts = "budget", {"budget_limit": budget, "total_cost_usd": cost}

@@ -18,8 +18,8 @@ from lastsignal.core.aliases.fields import (
     at,
     attempt_of,
     count_of,
+    limit_of,
     mapping_of,
-    number_of,
     text_of,
 )
 from lastsignal.core.aliases.leaf_errors import same_failure
@@ -119,7 +119,7 @@ class Transcript:
     def tell_limit(self, limit: Mapping[str, Any]) -> None:
         """Tell of the limit at which the sample was stopped."""
         kind = text_of(limit.get("type")) or "custom"
-        number = number_of(limit.get("limit"))
+        number = limit_of(limit.get("limit"))
         message = text_of(limit.get("message")) or f"{kind} limit reached"
         self.limit = ErrorFields(unwrap_error(message).message, None, f"{kind}_limit")
         self.is_interrupted = self.is_interrupted or kind == "operator"

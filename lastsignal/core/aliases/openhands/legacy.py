@@ -14,7 +14,7 @@ import msgspec
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
-from lastsignal.core.aliases.fields import at, mapping_of, text_of
+from lastsignal.core.aliases.fields import at, limit_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.openhands.conversation import Conversation, ConversationState
 from lastsignal.core.aliases.openhands.observations import judge_observation
@@ -167,7 +167,7 @@ class LegacyDecoder:
             failure = run.event(event_type="audit", operation=limit)
             number = _LIMIT.search(text)
             name = "budget_limit" if limit == "budget" else "limit"
-            failure.metadata = {name: float(number[1])} if number else None
+            failure.metadata = {name: limit_of(number[1])} if number else None
         elif is_of_provider(error, text):
             failure = run.event(event_type="model_call", operation="model")
         else:
