@@ -20,7 +20,7 @@ from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
-from lastsignal.core.findings import Evidence
+from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.framing import Framer, Record, Skip
 from lastsignal.core.report import InputSummary, Report
 from lastsignal.core.rules import Rule
@@ -124,8 +124,8 @@ def _first_time(source: Source, ladder: tuple[Dialect, ...]) -> float | None:
     return None
 
 
-def fill_in_excerpts(report: Report, sources: Sequence[Source]) -> None:
-    """Give the evidence of a report its text, re-read from the sources.
+def fill_in_excerpts(findings: Sequence[Finding], sources: Sequence[Source]) -> None:
+    """Give the evidence of findings its text, re-read from the sources.
 
     In place: thousands of findings need not be held twice.
     """
@@ -133,7 +133,6 @@ def fill_in_excerpts(report: Report, sources: Sequence[Source]) -> None:
     def place(one: Evidence) -> Place:
         return Place(one.source, one.offset, focus=one.focus)
 
-    findings = report.findings()
     texts = read_excerpts((place(one) for each in findings for one in each.evidence), sources)
     for finding in findings:
         told = [replace(one, excerpt=texts.get(place(one), "")) for one in finding.evidence]

@@ -18,7 +18,7 @@ from lastsignal.commands.output import write
 from lastsignal.core.report import Report
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.inputs import Source, open_sources
-from lastsignal.edges.report import FORMATS, Options, render, wants_color
+from lastsignal.edges.report import FORMATS, Options, quoted, render, wants_color
 from lastsignal.edges.terminal import ReadingProgress, width_of
 from lastsignal.errors import InputError
 
@@ -93,7 +93,7 @@ def diagnose(  # noqa: PLR0913  # an option each
     sources = in_order_of_time(open_sources(paths), ladder)
     with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
         report = run_diagnosis(sources, rules, ladder=ladder, progress=progress.advance)
-    fill_in_excerpts(report, sources)
+    fill_in_excerpts(quoted(report, format_name), sources)
     options = Options(
         color=output is None and wants_color(os.environ, sys.stdout.isatty()),
         width=width_of(sys.stdout),

@@ -90,7 +90,7 @@ def finding_id(rule_id: str, group: dict[str, Any]) -> str:
 
 def evidence_of(mark: Mark) -> Evidence:
     """Return where a mark points, without its excerpt."""
-    focus = str((mark.facts or {}).get("error_message") or "")
+    focus = str((mark.facts or {}).get("error_message") or mark.message or "")
     return Evidence(
         mark.source, mark.line, mark.offset, mark.event_type, mark.timestamp, focus=focus
     )

@@ -9,6 +9,8 @@ import msgspec
 
 MAX_MARKS = 20
 """Evidence kept of a finding: the first half and the latest half; `count` still counts all."""
+FEW_MARKS = 8
+"""The same of a finding that is only a hint: of those a long trace may have thousands."""
 
 
 class Signal(IntEnum):
@@ -37,6 +39,8 @@ class Mark(msgspec.Struct, array_like=True, gc=False):
     offset: int
     event_type: str
     facts: dict[str, Any] | None = None
+    message: str | None = None
+    """Of a mark whose other facts nothing quotes any more: what went wrong, to be looked for."""
 
 
 class Progress(msgspec.Struct, array_like=True, gc=False):
@@ -88,8 +92,10 @@ class Group(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
         marks = self.marks
         if self.opened_at is not None and len(marks) > 1 and marks[0].facts:
             between = marks[-1]
-            message = between.facts and between.facts.get("error_message")
-            between.facts = {"error_message": message} if message else None
+            if between.facts:
+                message, before = between.facts.get("error_message"), marks[-2].message
+                between.message = before if message == before else message  # one text for many
+                between.facts = None
         marks.append(mark)
         self.count += 1
         if len(marks) > keep:

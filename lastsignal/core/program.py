@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from lastsignal.core.conditions import FIELDS
 from lastsignal.core.detectors import Detector, cell_name, concerns, facts_reader, values_reader
 from lastsignal.core.events import EVENT_TYPES, STATUSES
+from lastsignal.core.groups import FEW_MARKS, MAX_MARKS
 from lastsignal.core.predicates import Compiler, compile_predicate
 from lastsignal.core.rules import Rule
 from lastsignal.core.steps import (
@@ -54,7 +55,7 @@ class Program:
         return Detector(
             rule=rule,
             bit=bit,
-            keep=window.keep(),
+            keep=window.keep(FEW_MARKS if rule.text.severity == "info" else MAX_MARKS),
             lasts=2 * window.lasts(),  # twice: an event may come later than one that is younger
             values=values_reader([name for name in window.group_by if name != "trace_id"]),
             facts=facts_reader(

@@ -12,7 +12,7 @@ import msgspec
 
 from lastsignal.core.conditions import ALWAYS, NUMERIC_FIELDS, Complaint, Condition, parse_condition
 from lastsignal.core.events import Event, metadata_value
-from lastsignal.core.groups import MAX_MARKS, Group, Mark, Signal
+from lastsignal.core.groups import Group, Mark, Signal
 
 Answer = Callable[[Group, Event], Signal]
 Thing = tuple[Any, ...]
@@ -55,9 +55,9 @@ class Window(
         """Return what the window listens to; `mark` makes marks that texts may quote from."""
         raise TypeError(f"{type(self).__name__} must say what it listens to")
 
-    def keep(self) -> int:
-        """Return how many marks a group may hold."""
-        return MAX_MARKS
+    def keep(self, wanted: int) -> int:
+        """Return how many marks a group holds where so many are wanted as evidence."""
+        return wanted
 
     def lasts(self) -> float:
         """Return for how long a group that has not fired means anything after its latest match,

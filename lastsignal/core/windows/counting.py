@@ -9,7 +9,7 @@ import msgspec
 from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
-from lastsignal.core.groups import MAX_MARKS, Group, Signal
+from lastsignal.core.groups import Group, Signal
 from lastsignal.core.windows.base import (
     MarkMaker,
     Tap,
@@ -47,9 +47,9 @@ class CountWindow(Window, frozen=True, tag="count"):
             taps.append(Tap(condition_of(self.reset), _heal, creates=False))
         return taps
 
-    def keep(self) -> int:
+    def keep(self, wanted: int) -> int:
         """The count is made of the marks themselves."""
-        return max(MAX_MARKS, self.at_least)
+        return max(wanted, self.at_least)
 
     def lasts(self) -> float:
         """What is older counts no more."""
