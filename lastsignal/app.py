@@ -156,6 +156,8 @@ def summary_of(source: Source, reader: Reader) -> InputSummary:
         records=reader.records,
         events=reader.events,
         skipped=dict(sorted(reader.skipped.items())),
+        mended=dict(sorted(reader.mended.items())),
+        first_mended=reader.first_mended,
         advice=None if reader.events else source.trouble or advise(reader, _head_of(source)),
     )
 

@@ -50,6 +50,8 @@ def _summary(pipeline: Pipeline) -> str:
         records=reader.records,
         events=reader.events,
         skipped=dict(sorted(pipeline.account().skipped.items())),
+        mended=dict(sorted(reader.mended.items())),
+        first_mended=reader.first_mended,
     )
     return told(summary, reader)
 

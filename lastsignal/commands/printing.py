@@ -36,6 +36,12 @@ def told(summary: InputSummary, reader: Reader) -> str:
     text = f"{shown(summary.source)}: {formats}, {summary.records} records, {summary.events} events"
     if skipped:
         text += f"; skipped: {skipped}"
+    if summary.mended:
+        mended = ", ".join(
+            f"{count} {why} (the first in line {summary.first_mended[why]})"
+            for why, count in summary.mended.items()
+        )
+        text += f"; mended: {mended}"
     for fault in reader.faults[:3]:
         text += f"\n  a fault of the dialect {fault.dialect} ({fault.error}); please report it"
     return text

@@ -8,7 +8,7 @@ from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.findings import Finding
 from lastsignal.core.rules import SEVERITIES, Severity
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 """Of the JSON output: the major number changes when a reader of the old one would break."""
 
 
@@ -22,6 +22,10 @@ class InputSummary(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     skipped: dict[str, int]
     """Records and lines that gave no event, by reason."""
+    mended: dict[str, int] = msgspec.field(default_factory=dict)
+    """Records that were read though something in them is not as it should be, by reason."""
+    first_mended: dict[str, int] = msgspec.field(default_factory=dict)
+    """The line of the first one, by reason."""
     advice: str | None = None
     """What to do where nothing could be read."""
 

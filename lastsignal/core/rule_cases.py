@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.reader import judge
+from lastsignal.core.aliases.judging import judge
 from lastsignal.core.conditions import CLOSED_SETS, FIELDS, Complaint
 from lastsignal.core.durations import Duration, parse_duration
 from lastsignal.core.events import Event, EventType, Status

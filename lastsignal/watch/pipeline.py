@@ -23,6 +23,7 @@ class Account(NamedTuple):
     format: str | None
     records: int
     skipped: dict[str, int]
+    mended: dict[str, int]
 
 
 class _Saved(msgspec.Struct):
@@ -57,7 +58,8 @@ class Pipeline:
         self._records = 0
         self._max_record_bytes = max_record_bytes
         self._framer = Framer(max_record_bytes)
-        self._counted: dict[str, int] = {}
+        self._skipped: Counter[str] = Counter()
+        self._mended: Counter[str] = Counter()
 
     @property
     def is_holding(self) -> bool:
@@ -103,19 +105,17 @@ class Pipeline:
         records = self.reader.records - self._records
         self._records = self.reader.records
         settled = self.reader.settled
-        return Account(settled.name if settled else None, records, self._skipped())
-
-    def _skipped(self) -> dict[str, int]:
-        total = dict(self.reader.skipped)
-        for reason, count in self._framer.skipped.items():
-            total[reason] = total.get(reason, 0) + count
-        new = {
-            reason: count - self._counted.get(reason, 0)
-            for reason, count in total.items()
-            if count > self._counted.get(reason, 0)
-        }
-        self._counted = total
-        return new
+        skipped = Counter(self.reader.skipped)
+        skipped.update(self._framer.skipped)
+        mended = Counter(self.reader.mended)
+        account = Account(
+            settled.name if settled else None,
+            records,
+            dict(skipped - self._skipped),
+            dict(mended - self._mended),
+        )
+        self._skipped, self._mended = skipped, mended
+        return account
 
     def save(self) -> bytes:
         """Return all that a restart needs: it reads on from the first byte not used yet."""
@@ -147,7 +147,8 @@ class Pipeline:
         pipeline._framer = Framer(max_record_bytes, resume=saved.framing)
         pipeline.reader.restore(saved.reader)
         pipeline.is_live, pipeline.lacks_lines = saved.is_live, saved.lacks_lines
-        pipeline._counted = dict(pipeline.reader.skipped)
+        pipeline._skipped = Counter(pipeline.reader.skipped)
+        pipeline._mended = Counter(pipeline.reader.mended)
         pipeline._records = pipeline.reader.records
         return pipeline
 

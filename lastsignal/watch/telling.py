@@ -50,7 +50,10 @@ class Teller(Observer):
         reading.lines.add(piece.data.count(b"\n"))
         for reason, count in account.skipped.items():
             reading.skipped.add(count, reason)
-            self._sample(piece.name, reason, count)
+            self._sample("skipped", piece.name, reason, count)
+        for reason, count in account.mended.items():
+            reading.mended.add(count, reason)
+            self._sample("mended", piece.name, reason, count)
         self.released(events, account)
 
     def released(self, events: Sequence[Event], account: Account) -> None:
@@ -173,8 +176,8 @@ class Teller(Observer):
             counts[key.partition("@")[0]] += count
         self.metrics.judging.groups.replace({(rule,): n for rule, n in counts.items()})
 
-    def _sample(self, source: str, reason: str, count: int) -> None:
-        self._say((reason, source), "skipped", source=source, reason=reason, count=count)
+    def _sample(self, event: str, source: str, reason: str, count: int) -> None:
+        self._say((reason, source), event, source=source, reason=reason, count=count)
 
     def _say(self, key: tuple[str, str], event: str, **fields: Any) -> None:
         """Log, but the same trouble only now and then: a broken file must not fill a disk."""

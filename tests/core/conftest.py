@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lastsignal.core.aliases.reader import judge
+from lastsignal.core.aliases.judging import judge
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event

@@ -134,6 +134,7 @@ def test_the_document_has_the_published_shape_in_its_order(samples: ModuleType) 
             "records": 6,
             "events": 6,
             "skipped": {},
+            "mended": {},
         }
     ]
     assert list(trace) == [
@@ -189,7 +190,7 @@ def test_the_same_report_gives_the_same_bytes(samples: ModuleType, format_name: 
 
 
 def test_a_line_of_ndjson_begins_with_the_version_of_its_schema(samples: ModuleType) -> None:
-    assert lines(samples.demo())[0].startswith('{"schema_version":"1.0","trace_id":"ls_demo_881",')
+    assert lines(samples.demo())[0].startswith('{"schema_version":"1.1","trace_id":"ls_demo_881",')
 
 
 def test_no_traces_are_an_empty_list_and_no_lines(samples: ModuleType) -> None:

@@ -128,6 +128,19 @@ def test_a_line_without_end_is_skipped_and_takes_no_memory(tmp_path: Path) -> No
         assert peak_mb(daemon) - before < 30
 
 
+def test_a_key_that_stands_twice_is_counted_and_told_of_once(tmp_path: Path) -> None:
+    twice = b'{"timestamp":1780000000,"trace_id":"t","status":"failed","status":"started",'
+    with watching(tmp_path) as daemon:
+        for _ in range(3):
+            write(daemon.traces / "a.jsonl", twice + b'"event_type":"tool_call","operation":"x"}\n')
+        wait_for(
+            lambda: daemon.metric('mended_records_total{reason="duplicate_key"}') == 3, "the count"
+        )
+        (told,) = daemon.lines("mended")
+        assert (told["reason"], told["source"]) == ("duplicate_key", str(daemon.traces / "a.jsonl"))
+        assert daemon.metric("events_total") == 3
+
+
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is missing")
 @pytest.mark.parametrize("limit", ["64:64", "64:1024"])
 def test_few_open_files_are_enough(tmp_path: Path, limit: str) -> None:

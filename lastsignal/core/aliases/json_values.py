@@ -65,6 +65,15 @@ def decode_leniently(data: bytes) -> tuple[Any, bytes]:
         raise ValueError("invalid_json") from None
 
 
+def fault_in(data: bytes) -> str:
+    """Return what had to be mended in a record: the reason to count."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "invalid_utf8"
+    return "nonstandard_json"
+
+
 def _mend(data: bytes) -> bytes:
     """Replace what a strict decoder refuses by as many bytes that it takes."""
     try:

@@ -27,13 +27,12 @@ _NAMES = (
 )
 
 
-def shorten_names(events: list[Event]) -> None:
-    """Cut the names and ids of events that are too long; equal ones stay equal, others differ."""
-    for event in events:
-        for field in _NAMES:
-            name = getattr(event, field)
-            if name is not None and len(name) > MAX_NAME:
-                setattr(event, field, shortened(name))
+def shorten_names(event: Event) -> None:
+    """Cut the names and ids of an event that are too long; equal ones stay equal, others differ."""
+    for field in _NAMES:
+        name = getattr(event, field)
+        if name is not None and len(name) > MAX_NAME:
+            setattr(event, field, shortened(name))
 
 
 def shortened(name: str) -> str:

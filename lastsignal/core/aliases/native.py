@@ -7,7 +7,6 @@ unknown words) is left to `flat`, which knows every alias.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -16,6 +15,7 @@ from lastsignal.core.aliases import flat
 from lastsignal.core.aliases.contract import Decoded, Dialect
 from lastsignal.core.aliases.error_text import error_in_text
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
+from lastsignal.core.aliases.judging import judge
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import EVENT_TYPES, Event
 from lastsignal.core.timestamps import EARLIEST, LATEST
@@ -84,42 +84,43 @@ class NativeDecoder:
     """Decodes native records; asks `flat` for the inexact ones."""
 
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
-        of_flat = flat.FlatDecoder(source, table)
-        self.state = of_flat.state
-        self.decode = _reader(of_flat.decode)
-        """Returns the record's event; see `contract.Decoder`."""
-        self.again = _reader(of_flat.again)
-        """Returns the record's event, if it is exact or of a known kind; see `contract.General`."""
+        self._flat = flat.FlatDecoder(source, table)
+        self.state = self._flat.state
+        self.again = self._flat.again
+        """Returns the event of a record that is not exact; see `contract.Exact`."""
+        self.exact = read_exact
+        """Returns the event of a record that is; see `contract.Exact`."""
+
+    def decode(self, record: bytes) -> Decoded:
+        """Return the record's event; see `contract.Decoder`."""
+        event = read_exact(record)
+        return self._flat.decode(record) if event is None else [event]
 
 
-def _reader(inexact: Callable[[bytes], Decoded]) -> Callable[[bytes], Decoded]:
-    """Return what reads a record, and leaves one that is not exact: one call a record, no more."""
-
-    def read(record: bytes) -> Decoded:
-        try:
-            event = _decode(record)
-            kind, status = event.event_type, event.status
-            if status is None or not EARLIEST <= event.timestamp <= LATEST:
-                return inexact(record)
-            if event.operation is None and kind in _NEEDS_OPERATION:
-                return inexact(record)
-            if status == "failed":
-                if event.error_message is None:
-                    return inexact(record)
-                _read_failure(event)
-            if kind == "tool_call":
-                if event.metadata is not _NONE and event.arguments_hash is None:
-                    _read_call(event)
-            elif kind == "model_call":
-                if status != "started" and event.metadata is not _NONE:
-                    _read_model(event)
-            elif kind == "process_error" and status == "completed":
-                return inexact(record)  # whatever it says: a crash has not gone well
-        except (msgspec.ValidationError, UnicodeDecodeError):
-            return inexact(record)
-        return [event]
-
-    return read
+def read_exact(record: bytes) -> Event | None:
+    """Return the event of a record with exact names and types, None of any other."""
+    try:
+        event = _decode(record)
+        kind, status = event.event_type, event.status
+        if status is None or not EARLIEST <= event.timestamp <= LATEST:
+            return None
+        if event.operation is None and kind in _NEEDS_OPERATION:
+            return None
+        if event.error_message is not None:
+            _read_error(event)
+        elif status == "failed":
+            return None
+        if kind == "tool_call":
+            if event.metadata is not _NONE and event.arguments_hash is None:
+                _read_call(event)
+        elif kind == "model_call":
+            if status != "started" and event.metadata is not _NONE:
+                _read_model(event)
+        elif kind == "process_error" and status == "completed":
+            return None  # whatever it says: a crash has not gone well
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return event
 
 
 def _read_call(event: _Record) -> None:
@@ -130,14 +131,21 @@ def _read_call(event: _Record) -> None:
             return
 
 
-def _read_failure(event: _Record) -> None:
-    error = error_in_text(event.error_message or "")
-    event.error_message = error.message
-    if event.metadata is not _NONE:
-        found = _decode_failure(event.metadata)
-        event.http_status = event.http_status or found.http_status or found.status_code
-        event.error_type = event.error_type or found.error_type
-    event.error_type = event.error_type or error.type
+def _read_error(event: _Record) -> None:
+    """Read of which class an error is; what goes well has none, whatever the record says."""
+    is_retry = event.event_type == "retry"
+    if event.status == "completed" or (event.status == "started" and not is_retry):
+        event.error_message = None
+        return
+    if event.status == "failed" or is_retry:
+        error = error_in_text(event.error_message or "")
+        event.error_message = error.message
+        if event.metadata is not _NONE:
+            found = _decode_failure(event.metadata)
+            event.http_status = event.http_status or found.http_status or found.status_code
+            event.error_type = event.error_type or found.error_type
+        event.error_type = event.error_type or error.type
+        judge(event)
 
 
 def _read_model(event: _Record) -> None:

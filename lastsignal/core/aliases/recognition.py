@@ -12,9 +12,11 @@ from lastsignal.core.aliases.contract import (
     Decoder,
     Dialect,
     Drop,
+    Exact,
     General,
     NotThisDialect,
 )
+from lastsignal.core.events import Event
 
 UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
@@ -66,6 +68,8 @@ class Recognition:
         """The dialect of the last record that one has taken."""
         self.decode: Callable[[bytes], Decoded] = _no_dialect_yet
         """The way of its next record: costs the same however long the ladder is."""
+        self.exact: Callable[[bytes], Event | None] = _none_is_exact
+        """What takes a record before that, if it is exact: see `contract.Exact`."""
         self.faults: list[Fault] = []
         """The first ones, for whoever mends the dialect."""
         self._source = source
@@ -161,13 +165,15 @@ class Recognition:
         return decoded
 
     def _settle_on(self, dialect: Dialect, decoder: Decoder) -> None:
-        self.settled = dialect
+        self.settled, self.exact = dialect, _none_is_exact
         if not isinstance(decoder, General):
             self.decode, self._is_mixed = decoder.decode, True
         elif self._is_mixed:
             self.decode = _no_dialect_yet  # the next record may be the other's: ask all
         else:
             self.decode = decoder.again
+            if isinstance(decoder, Exact):
+                self.exact = decoder.exact
 
     def _is_general(self, dialect: Dialect) -> bool:
         return isinstance(self._decoders.get(dialect.name), General)
@@ -175,3 +181,7 @@ class Recognition:
 
 def _no_dialect_yet(record: bytes) -> Decoded:
     raise NotThisDialect
+
+
+def _none_is_exact(record: bytes) -> None:
+    return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from msgspec import field
 
-import msgspec
+from lastsignal.core.aliases.order import SavedOrder
 
 
-class SavedReader(msgspec.Struct):
+class SavedReader(SavedOrder, kw_only=True):
     """The fields of a reader, and what its decoders remember."""
 
     records: int
@@ -16,11 +16,9 @@ class SavedReader(msgspec.Struct):
     formats: list[str]
     clock: float
     ingest_time: float
-    disorder: float
-    arrivals: int
-    held: list[tuple[float, int, int, dict[str, Any]]]
-    untimed: list[dict[str, Any]]
-    awaits_time: bool
     settled: str | None
     decoders: dict[str, bytes]
     is_mixed: bool = False
+    mended: dict[str, int] = field(default_factory=dict)
+    first_mended: dict[str, int] = field(default_factory=dict)
+    met: int = 0

@@ -42,6 +42,11 @@ class Reading:
         self.skipped = make.counter(
             "skipped_total", "Pieces and records that gave no event, by reason.", "*reason"
         )
+        self.mended = make.counter(
+            "mended_records_total",
+            "Records that were read though something in them is not as it should be, by reason.",
+            "*reason",
+        )
         self.troubles = make.counter(
             "tail_troubles_total", "What went wrong with files, by kind.", "kind"
         )

@@ -35,6 +35,13 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     skipped: Annotated[
         dict[str, Count], Meta(description="Records and lines that gave no event, by reason.")
     ]
+    mended: Annotated[
+        dict[str, Count],
+        Meta(
+            description="Records that were read though something in them is not as it should be,"
+            " by reason. For `duplicate_key` only some of many records are looked at."
+        ),
+    ]
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -58,6 +58,7 @@ def _input(one: InputSummary) -> document.Input:
         records=one.records,
         events=one.events,
         skipped=dict(sorted(one.skipped.items())),
+        mended=dict(sorted(one.mended.items())),
     )
 
 

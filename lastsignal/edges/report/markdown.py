@@ -219,6 +219,8 @@ def _inputs(report: Report) -> list[str]:
         lines.append(f"- … {phrases.more(len(inputs) - MAX_LINES)} that gave no event")
     if lines:
         lines.append("")
+    for odd in tallies.mended(report):
+        lines += [f"- ⚠ {escape(odd, _SHORT * 2)}", ""]
     if report.evicted_traces:
         lines += [tallies.evicted(report), ""]
     return [*lines, f"Read: {' · '.join(escape(one) for one in tallies.reading(report))}"]

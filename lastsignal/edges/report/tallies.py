@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from lastsignal.core.aliases.repeated_keys import ALL_OF
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.findings import Finding
 from lastsignal.core.report import InputSummary, Report
@@ -12,6 +13,23 @@ from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.report import phrases
 
 MAX_FORMATS = 12
+_ODD = {
+    "duplicate_key": (
+        "holds a key twice",
+        "hold a key twice",
+        "the last value counts, as JSON decoders have it; let the writer name each key once",
+    ),
+    "invalid_utf8": (
+        "holds bytes that are no UTF-8",
+        "hold bytes that are no UTF-8",
+        "each is read as `?`",
+    ),
+    "nonstandard_json": (
+        "is not quite JSON",
+        "are not quite JSON",
+        "NaN and infinities count as unknown, halves of characters and comments are passed over",
+    ),
+}
 NOT_CLEAN = "the records carry too little to tell, and not checked is not clean"
 
 
@@ -51,6 +69,23 @@ def evicted(report: Report) -> str:
     """Return what is to be said of traces that were given up."""
     lost = phrases.count(report.evicted_traces, "trace")
     return f"{lost} given up for their number: their findings are incomplete"
+
+
+def mended(report: Report) -> list[str]:
+    """Return what was odd in the records and is used all the same: a sentence for each reason."""
+    told = []
+    for reason, (is_one, are_many, what) in _ODD.items():
+        odd = [one for one in report.inputs if one.mended.get(reason)]
+        if not odd:
+            continue
+        number = sum(one.mended[reason] for one in odd)
+        first = f"{phrases.path(odd[0].source)}:{odd[0].first_mended[reason]}"
+        where = f"in {first}" if number == 1 else f"the first in {first}"
+        holds = is_one if number == 1 else are_many
+        is_sample = reason == "duplicate_key" and any(one.records > ALL_OF for one in odd)
+        at_least = "at least " if is_sample else ""
+        told.append(f"{at_least}{phrases.count(number, 'record')} {holds} ({where}): {what}")
+    return told
 
 
 def reading(report: Report) -> list[str]:

@@ -102,6 +102,8 @@ def _write_summary(page: Page, report: Report) -> None:
     page.rule()
     page.join(_verdict(report))
     page.join([Text(part, "dim") for part in tallies.reading(report)])
+    for odd in tallies.mended(report):
+        page.flow(Text(f"! {odd}", "yellow"), 0)
     if report.evicted_traces:
         page.flow(Text(f"! {tallies.evicted(report)}", "yellow"), 0)
 
