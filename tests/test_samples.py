@@ -169,15 +169,22 @@ ADVICE: dict[str, str] = {
 
 FINDINGS: dict[str, Expected] = {
     # reasoning mistakes: the run's own end says that it failed, where it does
-    "magentic-one__trajectories__intent_not_supported.json": [("turn_limit", "critical", [486])],
+    "magentic-one__trajectories__intent_not_supported.json": [
+        ("turn_limit", "critical", [486]),
+        ("loop_reported", "warning", [74, 466, 482]),
+    ],
     "magentic-one__trajectories__intent_plan_misalignment.json": [
         ("run_time_limit", "critical", [66])
     ],
     "magentic-one__trajectories__intent_plan_misalignment_1.json": [
         ("content_filter_blocked", "warning", [234]),
+        ("loop_reported", "warning", [62, 230, 234]),
         ("run_failed", "warning", [234]),
     ],
-    "magentic-one__trajectories__plan_adherence_failure.json": [("turn_limit", "critical", [514])],
+    "magentic-one__trajectories__plan_adherence_failure.json": [
+        ("turn_limit", "critical", [514]),
+        ("loop_reported", "info", [114, 482]),
+    ],
     "tau-retail__hallucination_doubt.json": [("run_failed", "warning", [338])],
     "tau-retail__instruction_adherence_failure.json": [("run_failed", "warning", [340])],
     "tau-retail__intent_plan_misalignment.json": [("run_failed", "warning", [430])],

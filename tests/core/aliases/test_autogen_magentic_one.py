@@ -95,6 +95,22 @@ def test_the_ledger_says_when_the_team_turns_in_circles(read: Read) -> None:
     ]
 
 
+def test_the_ledger_says_once_when_the_team_gets_on_again(read: Read) -> None:
+    told = [
+        ledger(2, True, False),
+        ledger(3, False, False),
+        ledger(4, False, True),
+        ledger(5, False, True),
+    ]
+    events, reader = read(TASK, *told)
+    assert shape(events)[1:] == [
+        ("audit", "loop", "failed"),
+        ("audit", "no_progress", "completed"),
+        ("audit", "loop", "completed"),
+    ]
+    assert reader.skipped == {"ledger": 1}
+
+
 def test_a_script_that_fails_is_a_failed_call(read: Read) -> None:
     events, _ = read(
         TASK,

@@ -45,6 +45,8 @@ class MagenticState(msgspec.Struct):
     is_open: bool = False
     awaits_user: bool = False
     """The user was asked: what comes next from there is no new task."""
+    is_in_loop: bool = False
+    """A ledger said so, and none has said since that there is progress."""
     failure: str | None = None
     """The limit or error that ends the run."""
 
@@ -123,6 +125,7 @@ class MagenticOneDecoder:
             return Drop("user_input")
         state.runs += 1
         state.is_open, state.awaits_user, state.failure = True, False, None
+        state.is_in_loop = False
         start = self._event(line, event_type="agent_start", status="started")
         start.call_id, start.parent_id = f"run-{state.runs}", None
         start.operation = start.agent = "Orchestrator"
@@ -166,11 +169,13 @@ class MagenticOneDecoder:
     def _ledger(self, line: _Line, text: str) -> Decoded:
         ledger = value_of(text.encode("utf-8", "replace"))
         if at(ledger, "is_in_loop", "answer") is True:
+            self.state.is_in_loop = True
             return [self._audit(line, "loop", "the orchestrator's ledger says: in a loop")]
         if at(ledger, "is_progress_being_made", "answer") is False:
-            event = self._audit(line, "no_progress", "the ledger says: no progress")
-            event.status, event.error_message = "completed", None  # one such step is no failure
-            return [event]
+            return [self._check(line, "no_progress")]  # one such step is no failure
+        if self.state.is_in_loop:
+            self.state.is_in_loop = False
+            return [self._check(line, "loop")]
         return Drop("ledger")
 
     def _script(self, line: _Line, code: int) -> Event:
@@ -186,6 +191,11 @@ class MagenticOneDecoder:
         event.agent = "Orchestrator"
         unwrap_error(message).write(event)
         return event
+
+    def _check(self, line: _Line, operation: str) -> Event:
+        return self._event(
+            line, event_type="audit", operation=operation, status="completed", agent="Orchestrator"
+        )
 
     def _event(self, line: _Line, **fields: Any) -> Event:
         runs, timestamp = self.state.runs, parse_timestamp(line.timestamp)
