@@ -290,7 +290,10 @@ FINDINGS: dict[str, Expected] = {
     "pvlib__pvlib-python-1854.traj.json": [("service_errors", "warning", [71])],
     "pylint-dev__astroid-1196.traj.json": [("model_timeout", "warning", [71])],
     "pylint-dev__astroid-1978.traj.json": [("model_timeout", "warning", [71])],
-    "pydantic-ai/otel_spans_compact.jsonl": [("tool_keeps_failing", "warning", [4])],
+    "pydantic-ai/otel_spans_compact.jsonl": [
+        ("tool_timeout", "warning", [2]),
+        ("tool_keeps_failing", "warning", [4]),
+    ],
     "airline_task0_trial3.json": [("run_failed", "warning", [1])],
     "airline_task3_trial0.json": [
         ("run_failed", "warning", [1]),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from lastsignal.core.engine import Engine
 from lastsignal.core.findings import Evidence, Finding, evidence_of, finding_of
-from lastsignal.core.groups import Group, Progress
+from lastsignal.core.groups import Group, Mark, Progress
 from lastsignal.core.rules import SEVERITIES, Rule, Severity
 from lastsignal.core.traces import TraceState
 from lastsignal.core.windows.counting import DistinctWindow
@@ -253,4 +253,9 @@ def _later(first: object, second: object) -> bool:
 
 def _timeline(trace: TraceState) -> list[Moment]:
     marks = sorted(trace.timeline, key=lambda mark: mark.timestamp)
-    return [Moment(at=evidence_of(mark), **(mark.facts or {"status": "started"})) for mark in marks]
+    return [Moment(at=evidence_of(mark), **_told(mark)) for mark in marks]
+
+
+def _told(mark: Mark) -> dict[str, Any]:
+    facts = mark.facts or {"status": "started"}
+    return {name: fact for name, fact in facts.items() if name != "arguments_hash"}

@@ -15,6 +15,7 @@ MAX_AGENTS = 50
 MAX_GROUPS = 2000
 MAX_SHARED_GROUPS = 100_000
 NO_DEADLINE = float("inf")
+_TURNING = ("operation", "agent", "error_class", "error_message", "attempt", "arguments_hash")
 
 
 class OpenCall(msgspec.Struct, array_like=True, gc=False):
@@ -137,9 +138,9 @@ def mark_of(event: Event, facts: dict[str, Any] | None = None) -> Mark:
 
 
 def turning_point(event: Event) -> dict[str, Any]:
-    """Return what the timeline says of an event."""
+    """Return what the timeline says of an event, and what tells whether the same call came again."""
     facts: dict[str, Any] = {"status": event.status}
-    for name in ("operation", "agent", "error_class", "error_message", "attempt"):
+    for name in _TURNING:
         value = getattr(event, name)
         if value is not None:
             facts[name] = value

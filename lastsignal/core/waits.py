@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group
+from lastsignal.core.groups import Group, Mark
 from lastsignal.core.program import Program
 from lastsignal.core.state import State
 from lastsignal.core.traces import NO_DEADLINE, OpenCall, TraceState, mark_of
@@ -204,21 +204,35 @@ def is_latest(group: Group, trace: TraceState) -> bool:
     of a tool; a tool that works after it says that the run got on.
 
     Models that fail in several ways, one after the other and none of them working in between, are
-    all of them the last word.
+    all of them the last word; so is a tool's call that is made again and fails in another way.
     """
     latest = group.marks[-1]
     place = (latest.timestamp, latest.offset)
     has_worked = trace.worked.get(latest.event_type, place) > place
     if group.run == 1 and has_worked:
         return False
+    since: list[Mark] = []
     for mark in reversed(trace.timeline):
         failed = mark.facts is not None and mark.facts.get("status") == "failed"
         if failed and mark.event_type in ("tool_result", "model_call"):
             if place >= (mark.timestamp, mark.offset):
-                return True
-            if has_worked or not latest.event_type == mark.event_type == "model_call":
-                return False
-    return True
+                return not since or (
+                    not has_worked and all(_goes_on(later, mark) for later in since)
+                )
+            since.append(mark)
+    return not since
+
+
+def _goes_on(later: Mark, failed: Mark) -> bool:
+    """Whether a later failure is that of the same call, or of the next model that was asked."""
+    if later.event_type != failed.event_type:
+        return False
+    mine, other = later.facts or {}, failed.facts or {}
+    return later.event_type == "model_call" or (
+        mine.get("arguments_hash") is not None
+        and mine.get("arguments_hash") == other.get("arguments_hash")
+        and mine.get("operation") == other.get("operation")
+    )
 
 
 def _waiting(trace: TraceState, only: str | None = None) -> Iterator[tuple[str, OpenCall]]:

@@ -121,6 +121,27 @@ def test_a_model_that_fails_after_a_tool_s_match_is_the_last_word(bench: Make) -
     assert work.see(2, "agent_end", "failed", operation=None).found() == []
 
 
+TIMEOUTS = {"event_type": "tool_result", "status": "failed", "error_class": "timeout"}
+
+
+@pytest.mark.parametrize(
+    ("again", "count"),
+    [
+        ({"arguments_hash": "h"}, 1),
+        ({"arguments_hash": "other"}, 0),
+        ({}, 0),
+        ({"arguments_hash": "h", "operation": "other"}, 0),
+    ],
+)
+def test_the_same_call_that_fails_in_another_way_leaves_the_match_last(
+    bench: Make, again: dict[str, Any], count: int
+) -> None:
+    work = bench({**STREAK, "or_before": ENDS}, where=TIMEOUTS)
+    work.fail(0, error_class="timeout", arguments_hash="h").fail(1, error_class="auth", **again)
+    found = work.see(3, "agent_end", "failed", operation=None).found()
+    assert [row[1] for row in found] == [1] * count
+
+
 def test_a_tool_that_worked_after_the_match_says_that_the_run_got_on(bench: Make) -> None:
     work = bench({**STREAK, "or_before": ENDS}).fail(0).done(1, operation="b")
     assert work.see(3, "agent_end", "failed", operation=None).found() == []
