@@ -404,3 +404,18 @@ def test_every_format_ends_with_a_newline_and_can_be_encoded(
         found = render(report, name)
         assert found.endswith("\n")
         found.encode()
+
+
+def test_headers_beside_the_runs_of_an_archive_need_no_advice(samples: ModuleType) -> None:
+    header = {"format": ["inspect_log"], "events": 0, "skipped": {"eval_header": 1}}
+    inputs = [
+        samples.source("log.eval!samples/1.json"),
+        samples.source("log.eval!header.json", **header, advice="known"),
+        samples.source("log.eval!torn.json", format=[], events=0, advice="torn"),
+        samples.source("other.eval!header.json", **header, advice="no run in it"),
+    ]
+    found = text(samples.report(samples.trace(), inputs=inputs))
+
+    assert "known" not in found
+    assert "torn" in found
+    assert "no run in it" in found

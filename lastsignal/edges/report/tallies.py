@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from lastsignal.core.aliases.recognition import REFUSALS
 from lastsignal.core.aliases.repeated_keys import ALL_OF
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.findings import Finding
@@ -48,8 +49,19 @@ def severities(findings: Iterable[Finding]) -> str:
 
 
 def unread(report: Report) -> list[InputSummary]:
-    """Return the inputs that gave no event."""
-    return [one for one in report.inputs if not one.events]
+    """Return the inputs that gave no event, and should have: an archive holds headers and
+    summaries beside the runs themselves, and they are known as such."""
+    told = {_archive(one) for one in report.inputs if one.events}
+
+    def is_beside(one: InputSummary) -> bool:
+        is_known = bool(one.format) and REFUSALS.isdisjoint(one.skipped)
+        return is_known and bool(_archive(one)) and _archive(one) in told
+
+    return [one for one in report.inputs if not one.events and not is_beside(one)]
+
+
+def _archive(one: InputSummary) -> str:
+    return one.source.rpartition("!")[0]
 
 
 def unchecked(traces: Sequence[Diagnosis]) -> str:
