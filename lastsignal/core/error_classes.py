@@ -77,7 +77,6 @@ _OF_CODE = frozenset(
 
 _CODE_OF: dict[str, frozenset[str]] = {
     "process_error": _OF_CODE,
-    "agent_end": _OF_CODE,
     "model_call": frozenset({"attributeerror", "indexerror", "nameerror", "valueerror"}),
 }
 """Where they are just that. A tool's speak of what it was called with, and a model's answer that
