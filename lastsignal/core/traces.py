@@ -138,7 +138,7 @@ def mark_of(event: Event, facts: dict[str, Any] | None = None) -> Mark:
 
 
 def turning_point(event: Event) -> dict[str, Any]:
-    """Return what the timeline says of an event, and what tells whether the same call came again."""
+    """Return what the timeline says of an event, and what tells that a call was made again."""
     facts: dict[str, Any] = {"status": event.status}
     for name in _TURNING:
         value = getattr(event, name)
