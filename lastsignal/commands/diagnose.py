@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -91,6 +92,7 @@ def diagnose(  # noqa: PLR0913  # an option each
     if alias_path is not None:
         ladder = ladder_from(alias_path)
     sources = in_order_of_time(open_sources(paths), ladder)
+    gc.freeze()  # what is loaded by now stays to the end: no need to look for it among the garbage
     with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
         report = run_diagnosis(sources, rules, ladder=ladder, progress=progress.advance)
     fill_in_excerpts(quoted(report, format_name), sources)

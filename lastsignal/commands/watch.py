@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Sequence
 from functools import partial
@@ -87,6 +88,7 @@ def watch(
     request = Request(
         loaded=loaded, load_config=load, load_rules=rules_of, ladder=ladder, once=once
     )
+    gc.freeze()  # what is loaded by now stays to the end: no need to look for it among the garbage
     anyio.run(run_watch, request, log)
     return 0
 

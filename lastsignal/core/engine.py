@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from lastsignal.core.calls import ACCOUNTS, end_agent
 from lastsignal.core.detectors import Detector
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Signal
+from lastsignal.core.groups import HEAL, NOTE, OPEN, REST, Group, Signal
 from lastsignal.core.memory import Memory
 from lastsignal.core.program import Program
 from lastsignal.core.rules import Rule
@@ -145,21 +145,21 @@ class Engine:
     ) -> None:
         """Keep what a window's answer says is worth keeping."""
         home = self.state.home(detector, trace)
-        if signal is Signal.HEAL:
+        if signal is HEAL:
             if not (detector.silence and detector.silence.pair and still_waits(group, trace)):
                 self.state.heal(home, key, group, detector)
             if detector.silence is not None and group.times:
                 self.state.wait(event.source, home, key, group)
             return
-        if signal is Signal.REST:
+        if signal is REST:
             self.state.rest(home, group, detector)
             return
         group.trace_id = event.trace_id
-        if signal is Signal.OPEN:
+        if signal is OPEN:
             group.healed = False
         else:
             group.add(mark_of(event, detector.facts(event)), detector.keep)
-        if signal is not Signal.NOTE and not group.is_open:
+        if signal is not NOTE and not group.is_open:
             group.opened_at = event.timestamp
             group.at_open = trace.progress()
         if group.is_open:
@@ -178,7 +178,7 @@ class Engine:
         for key, group in list(trace.groups.items()):
             if group.rule == detector.rule.key:
                 signal = answer(group, event)
-                if detector.ends_trace and signal is Signal.OPEN:
+                if detector.ends_trace and signal is OPEN:
                     if trace.runs or not is_latest(group, trace):
                         continue
                 if signal:

@@ -30,6 +30,15 @@ class Signal(IntEnum):
     """Nothing is under way any more: until the next match nothing can come of this group."""
 
 
+# By names of their own: to look a member up in its class costs as much as many a window's answer.
+QUIET = Signal.QUIET
+NOTE = Signal.NOTE
+FIRE = Signal.FIRE
+HEAL = Signal.HEAL
+OPEN = Signal.OPEN
+REST = Signal.REST
+
+
 class Mark(msgspec.Struct, array_like=True, gc=False):
     """One event that a finding rests on: where it is, and the few facts its texts may quote."""
 

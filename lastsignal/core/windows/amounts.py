@@ -8,7 +8,7 @@ from typing import Any, Literal
 from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Signal
+from lastsignal.core.groups import FIRE, HEAL, NOTE, QUIET, Group, Signal
 from lastsignal.core.windows.base import (
     Answer,
     MarkMaker,
@@ -82,7 +82,7 @@ class SumWindow(Window, frozen=True, tag="sum"):
             else:
                 _slide(group, event.timestamp, amount, within)
                 total = group.value = fsum(group.numbers)
-            return Signal.FIRE if total >= at_least and amount else Signal.QUIET
+            return FIRE if total >= at_least and amount else QUIET
 
         return match
 
@@ -116,7 +116,7 @@ class RatioWindow(Window, frozen=True, tag="ratio"):
     def _part(self, group: Group, event: Event) -> Signal:
         group.times.append(event.timestamp)
         group.numbers.append(event.timestamp)
-        return Signal.FIRE if self._reached(group, event.timestamp) else Signal.NOTE
+        return FIRE if self._reached(group, event.timestamp) else NOTE
 
     def _rest(self, group: Group, event: Event) -> Signal:
         """`times` holds the matches, `numbers` the parts among them: what is too old leaves them
@@ -124,10 +124,10 @@ class RatioWindow(Window, frozen=True, tag="ratio"):
         times = group.times
         times.append(event.timestamp)
         if group.opened_at is not None and not self._reached(group, event.timestamp):
-            return Signal.HEAL
+            return HEAL
         if len(times) % _TRIM_EVERY == 0:
             _leave(times, event.timestamp - self.within)
-        return Signal.QUIET
+        return QUIET
 
     def _reached(self, group: Group, now: float) -> bool:
         horizon = now - self.within
@@ -165,4 +165,4 @@ def _slide(group: Group, now: float, amount: float, within: float) -> None:
 
 
 def _fire(group: Group, event: Event) -> Signal:
-    return Signal.FIRE
+    return FIRE

@@ -9,7 +9,7 @@ import msgspec
 from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Signal
+from lastsignal.core.groups import FIRE, HEAL, NOTE, OPEN, QUIET, Group, Signal
 from lastsignal.core.windows.base import (
     MarkMaker,
     Tap,
@@ -65,9 +65,9 @@ class CountWindow(Window, frozen=True, tag="count"):
     def _match(self, group: Group, event: Event) -> Signal:
         group.healed = False
         if group.is_open:
-            return Signal.FIRE
+            return FIRE
         group.expire(event.timestamp - self.within)
-        return Signal.FIRE if group.count + 1 >= self.at_least else Signal.NOTE
+        return FIRE if group.count + 1 >= self.at_least else NOTE
 
 
 class StreakWindow(Window, frozen=True, tag="streak"):
@@ -122,7 +122,7 @@ class StreakWindow(Window, frozen=True, tag="streak"):
 
     def _match(self, group: Group, event: Event) -> Signal:
         if hands_on(group, event):
-            return Signal.QUIET
+            return QUIET
         group.relapsed = group.relapsed or group.healed
         if group.run and self._is_new(group, event):
             _restart(group, event)
@@ -130,9 +130,9 @@ class StreakWindow(Window, frozen=True, tag="streak"):
         if self.same:
             group.things = [tuple(value_in(event, name) for name in self.same)]
         if group.run < self.at_least:
-            return Signal.NOTE
+            return NOTE
         group.healed = False
-        return Signal.FIRE
+        return FIRE
 
     def _is_new(self, group: Group, event: Event) -> bool:
         if self.within is not None and event.timestamp - group.marks[-1].timestamp > self.within:
@@ -176,7 +176,7 @@ class DistinctWindow(Window, frozen=True, tag="distinct"):
     def _match(self, group: Group, event: Event) -> Signal:
         value = value_in(event, self.field)
         if value is None:
-            return Signal.QUIET
+            return QUIET
         horizon = event.timestamp - self.within
         seen = {v: t for v, t in group.seen.items() if t >= horizon}
         new = str(value) not in seen
@@ -189,30 +189,30 @@ class DistinctWindow(Window, frozen=True, tag="distinct"):
         if len(seen) >= self.at_least:
             group.healed = False
             group.value = max(group.value or 0.0, float(len(seen)))
-            return Signal.FIRE
-        return Signal.NOTE if new else Signal.QUIET
+            return FIRE
+        return NOTE if new else QUIET
 
 
 def _each(group: Group, event: Event) -> Signal:
-    return Signal.QUIET if hands_on(group, event) else Signal.FIRE
+    return QUIET if hands_on(group, event) else FIRE
 
 
 def _heal(group: Group, event: Event) -> Signal:
     group.run = 0
-    return Signal.HEAL
+    return HEAL
 
 
 def _forget(group: Group, event: Event) -> Signal:
     group.seen = {}
-    return Signal.HEAL
+    return HEAL
 
 
 def _restart(group: Group, event: Event) -> Signal:
     group.run = 0
     if not group.is_open:
         group.clear()
-    return Signal.QUIET
+    return QUIET
 
 
 def _suffice(group: Group, event: Event) -> Signal:
-    return Signal.OPEN if group.run else Signal.QUIET
+    return OPEN if group.run else QUIET

@@ -7,7 +7,7 @@ from math import inf, sqrt
 from lastsignal.core.conditions import Complaint, Condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Signal
+from lastsignal.core.groups import FIRE, HEAL, NOTE, QUIET, Group, Signal
 from lastsignal.core.windows.base import (
     Answer,
     MarkMaker,
@@ -45,7 +45,7 @@ class NewValueWindow(Window, frozen=True, tag="new_value"):
     def _match(self, group: Group, event: Event) -> Signal:
         value = value_in(event, self.field)
         if value is None:
-            return Signal.QUIET
+            return QUIET
         now, seen = event.timestamp, group.seen
         known = seen.get(str(value))
         if self.forget_after is not None and known is not None and now - known > self.forget_after:
@@ -54,7 +54,7 @@ class NewValueWindow(Window, frozen=True, tag="new_value"):
         if len(seen) > MAX_VALUES:
             del seen[min(seen, key=seen.__getitem__)]
         group.run += 1
-        return Signal.FIRE if known is None and group.run > self.min_history else Signal.QUIET
+        return FIRE if known is None and group.run > self.min_history else QUIET
 
 
 class BaselineWindow(Window, frozen=True, tag="baseline"):
@@ -93,7 +93,7 @@ class BaselineWindow(Window, frozen=True, tag="baseline"):
         def match(group: Group, event: Event) -> Signal:
             value = read(event)
             if value is None:
-                return Signal.QUIET
+                return QUIET
             learned = group.numbers
             if not learned:
                 learned = group.numbers = [0.0, 0.0, 0.0]
@@ -106,13 +106,13 @@ class BaselineWindow(Window, frozen=True, tag="baseline"):
                 group.value = value
                 group.run += 1
                 group.healed = False
-                return Signal.FIRE if group.run >= self.at_least else Signal.NOTE
+                return FIRE if group.run >= self.at_least else NOTE
             if group.opened_at is not None:
                 group.run = 0
-                return Signal.HEAL
+                return HEAL
             if group.run:
                 group.clear()
-            return Signal.QUIET
+            return QUIET
 
         return match
 

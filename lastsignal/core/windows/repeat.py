@@ -8,7 +8,7 @@ from typing import Any
 
 from lastsignal.core.conditions import Complaint, Condition
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Mark, Signal
+from lastsignal.core.groups import FIRE, QUIET, Group, Mark, Signal
 from lastsignal.core.windows.base import (
     Answer,
     MarkMaker,
@@ -72,13 +72,13 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             if len(things) > among:
                 del things[0], places[0]
             if not again or things.count(thing) < at_least:
-                return Signal.QUIET
+                return QUIET
             if not group.is_open:
                 same = [one for one, done in zip(places, things, strict=True) if done == thing]
                 group.marks = [_mark(one, key, thing) for one in same[:-1]]
                 group.count = len(group.marks)
             group.value = float(things.count(thing))
-            return Signal.FIRE
+            return FIRE
 
         return match
 
@@ -100,7 +100,7 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             places.append(place)
             if len(things) > reach:
                 del things[0], places[0]
-            return self._fire(group, hit) if hit >= self.min_period else Signal.QUIET
+            return self._fire(group, hit) if hit >= self.min_period else QUIET
 
         return match
 
@@ -128,7 +128,7 @@ class RepeatWindow(Window, frozen=True, tag="repeat"):
             group.marks = group.partial[0][-period * self.at_least : -1]
             group.count = len(group.marks)
         group.value = float(period)
-        return Signal.FIRE
+        return FIRE
 
 
 def _mark(place: Place, key: list[str], thing: tuple[Any, ...]) -> Mark:

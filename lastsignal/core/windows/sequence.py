@@ -12,7 +12,7 @@ import msgspec
 from lastsignal.core.conditions import Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Mark, Signal
+from lastsignal.core.groups import FIRE, HEAL, QUIET, REST, Group, Mark, Signal
 from lastsignal.core.windows.base import (
     Answer,
     MarkMaker,
@@ -123,7 +123,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
             thing = read(event)
             before = _take(group, thing, position)
             if before is None or event.timestamp - before[0].timestamp > self.within:
-                return Signal.QUIET if group.partial else _leave(group)  # nothing to go on from
+                return QUIET if group.partial else _leave(group)  # nothing to go on from
             run = [*before, mark(event)]
             if position < steps - 1:
                 return _put(group, thing, run)
@@ -141,7 +141,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
         horizon = mark.timestamp - self.within
         seen = [run[0] for run in group.partial if run and run[0].timestamp >= horizon]
         if len(seen) < steps:
-            return Signal.QUIET
+            return QUIET
         group.partial = []
         return _complete(group, sorted(seen, key=lambda one: one.timestamp))
 
@@ -150,7 +150,7 @@ class SequenceWindow(Window, frozen=True, tag="sequence"):
             _take(group, thing, before)
         elif 0 < before <= len(group.partial):
             group.partial[before - 1] = []
-        return Signal.QUIET if any(group.partial) else _leave(group)
+        return QUIET if any(group.partial) else _leave(group)
 
 
 def _take(group: Group, thing: Thing, length: int) -> list[Mark] | None:
@@ -169,7 +169,7 @@ def _put(group: Group, thing: Thing, run: list[Mark]) -> Signal:
     group.partial.append(run)
     if len(group.partial) > MAX_RUNS:
         del group.things[0], group.partial[0]
-    return Signal.QUIET
+    return QUIET
 
 
 def _complete(group: Group, run: list[Mark]) -> Signal:
@@ -177,9 +177,9 @@ def _complete(group: Group, run: list[Mark]) -> Signal:
     if not group.is_open:
         group.marks = run[:-1]
         group.count = 0
-    return Signal.FIRE
+    return FIRE
 
 
 def _leave(group: Group) -> Signal:
     """With nothing under way a group is not needed; a finding stays, but need not be asked."""
-    return Signal.HEAL if group.opened_at is None else Signal.REST
+    return HEAL if group.opened_at is None else REST

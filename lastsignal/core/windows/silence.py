@@ -7,7 +7,7 @@ from typing import Any, Literal
 from lastsignal.core.conditions import ALWAYS, Complaint, Condition, parse_condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Signal
+from lastsignal.core.groups import HEAL, NOTE, OPEN, QUIET, Group, Signal
 from lastsignal.core.windows.base import (
     MarkMaker,
     Tap,
@@ -88,24 +88,24 @@ class SilenceWindow(Window, frozen=True, tag="silence"):
         """`times` holds the deadline; the last mark is what was started last."""
         if group.is_open and not group.healed:
             if not self.heartbeat:
-                return Signal.QUIET
+                return QUIET
             group.times = [event.timestamp + self.after]
-            return Signal.HEAL
+            return HEAL
         if group.times and not self.heartbeat:
-            return Signal.QUIET
+            return QUIET
         group.times = [event.timestamp + self.after]
         if not group.is_open:
             group.marks = []
             group.count = 0
-        return Signal.NOTE
+        return NOTE
 
     def _disarm(self, group: Group, event: Event) -> Signal:
         group.times = []
-        return Signal.HEAL
+        return HEAL
 
     def _expire(self, group: Group, event: Event) -> Signal:
         if not group.times:
-            return Signal.QUIET
+            return QUIET
         group.value = max(0.0, event.timestamp - group.marks[-1].timestamp)
         group.times = []
-        return Signal.OPEN
+        return OPEN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lastsignal.core.conditions import Complaint, Condition
 from lastsignal.core.durations import Duration
 from lastsignal.core.events import Event
-from lastsignal.core.groups import Group, Signal
+from lastsignal.core.groups import FIRE, NOTE, QUIET, Group, Signal
 from lastsignal.core.windows.base import (
     Answer,
     MarkMaker,
@@ -61,7 +61,7 @@ class SpikeWindow(Window, frozen=True, tag="spike"):
         length = min(within, now - within - group.numbers[0])
         enough = current >= self.at_least and before >= self.min_reference and length > 0
         grown = enough and current * length >= self.factor * before * within
-        return Signal.FIRE if grown else Signal.NOTE
+        return FIRE if grown else NOTE
 
 
 class GrowthWindow(Window, frozen=True, tag="growth"):
@@ -94,23 +94,23 @@ class GrowthWindow(Window, frozen=True, tag="growth"):
         def match(group: Group, event: Event) -> Signal:
             value = read(event)
             if value is None:
-                return Signal.QUIET
+                return QUIET
             numbers = group.numbers
             if not numbers:
                 group.numbers = [value, value]
-                return Signal.QUIET
+                return QUIET
             if value <= numbers[1]:
                 numbers[0] = numbers[1] = value
                 if group.run and group.opened_at is None:
                     group.clear()
                 group.run = 0
-                return Signal.QUIET
+                return QUIET
             numbers[1] = value
             run = group.run = group.run + 1
             if run < worth_noting:
-                return Signal.QUIET
+                return QUIET
             group.value = value
             grown = run >= at_least and value >= self.factor * numbers[0]
-            return Signal.FIRE if grown and value >= self.minimum else Signal.NOTE
+            return FIRE if grown and value >= self.minimum else NOTE
 
         return match
