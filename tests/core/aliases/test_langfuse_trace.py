@@ -132,6 +132,51 @@ def test_attributes_of_opentelemetry_in_the_metadata_say_more(read: Read) -> Non
     ]
 
 
+def returned(status: str, content: str) -> str:
+    message = {"type": "tool", "name": "search", "tool_call_id": "c1", "content": content}
+    return json.dumps({**message, "status": status})
+
+
+def test_a_plain_span_is_a_tool_where_its_message_or_its_attributes_say_so(read: Read) -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather"}
+    events, _ = read(
+        export(
+            observation("Web", "SPAN", 1, 2, input='{"q": 1}', output=returned("success", "[]")),
+            observation("w", "SPAN", 3, 4, metadata={"attributes": attributes}),
+            observation("tools", "SPAN", 1, 5, output={"messages": [{"tool_call_id": "c1"}]}),
+        )
+    )
+    assert shape(events) == [
+        ("tool_call", "search", "started"),
+        ("tool_result", "search", "completed"),
+        ("tool_call", "weather", "started"),
+        ("tool_result", "weather", "completed"),
+    ]
+    assert events[0].arguments_hash is not None
+
+
+def test_the_message_that_a_plain_span_returned_tells_of_its_failure(read: Read) -> None:
+    said = returned("error", "Error: TimeoutError('Read timed out')\n Please fix your mistakes.")
+    events, _ = read(export(observation("search", "SPAN", 1, 2, output=said)))
+    assert shape(events)[1:] == [("tool_result", "search", "failed")]
+    assert (events[1].error_message, events[1].error_class) == ("Read timed out", "timeout")
+
+
+def test_a_step_that_failed_within_a_run_is_no_crash_of_the_run(read: Read) -> None:
+    words = {"level": "ERROR", "statusMessage": "TimeoutError('Read timed out')"}
+    events, _ = read(
+        export(
+            observation("graph", "SPAN", 0, 9, None),
+            observation("lookup", "SPAN", 1, 2, "graph", **words),
+            observation("answer", "GENERATION", 3, 4, "graph", **USED),
+        )
+    )
+    assert [event for event in shape(events) if event[2] == "failed"] == [
+        ("tool_result", "lookup", "failed")
+    ]
+    assert shape(events)[-1] == ("agent_end", "graph", "completed")
+
+
 def test_an_answer_whose_end_was_never_noted_has_still_ended(read: Read) -> None:
     answered = observation("a", "GENERATION", 1, None, None, **USED)
     waiting = observation("b", "GENERATION", 2, None, None, model="model-y")

@@ -70,10 +70,16 @@ def announced_retries(span: Span, reading: Reading, outcome: Outcome) -> list[Ev
 
 
 def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
-    """Return the failure of a wrapper itself: a limit that it reached, or a crash inside it."""
+    """Return the failure of a wrapper itself: a limit that it reached, or a crash inside it.
+
+    A step within a run has failed like a call: whether the run dies of it is for what encloses it
+    to say.
+    """
     error = outcome.error
     limit = limit_of(error)
-    event = _event(span, reading, "audit" if limit else "process_error", "failed", span.end)
+    is_step = reading.kind == "chain" and span.parent_id is not None
+    failed_as: EventType = "audit" if limit else "tool_result" if is_step else "process_error"
+    event = _event(span, reading, failed_as, "failed", span.end)
     event.call_id, event.parent_id = None, span.span_id or None
     error.write(event)
     if limit:

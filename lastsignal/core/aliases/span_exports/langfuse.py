@@ -1,24 +1,30 @@
 """Langfuse's exports: a trace with its observations, a page of observations, or one alone.
 
 An observation is a span: its type says what it was, its level whether it failed. What came in by
-OpenTelemetry keeps those attributes in the metadata, and they say more.
+OpenTelemetry keeps those attributes in the metadata, and they say more. Clients that know no type
+TOOL write plain SPANs: one is a tool's call where its attributes, or the message that it returned,
+say so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from lastsignal.core.aliases.contract import Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import elements_of
+from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
+from lastsignal.core.aliases.langchain.messages import plain, tool_failure
 from lastsignal.core.aliases.otel import semantics
 from lastsignal.core.aliases.otel.attributes import read_attributes
 from lastsignal.core.aliases.otel.decoder import SpanDecoder
 from lastsignal.core.aliases.otel.readings import Kind, Reading
 from lastsignal.core.aliases.otel.spans import Span, anonymous_id, span_time
+from lastsignal.core.events import Status
 
 _ABSENT = msgspec.Raw(b"")
 _KINDS: dict[str, Kind] = {
@@ -162,6 +168,9 @@ def interpret(span: Span) -> Reading:
     raw: _Observation = span.attributes[_OWN]
     told = semantics.read(span)
     kind = _KINDS.get(raw.type)
+    message = _tool_message(raw) if raw.type == "SPAN" else {}
+    if raw.type == "SPAN" and (message or told.kind == "tool"):
+        kind = "tool"
     if kind is None:
         if raw.type == "EVENT":
             return Reading(kind="other")
@@ -171,8 +180,9 @@ def interpret(span: Span) -> Reading:
         return Reading(kind="chain", operation=span.name, framework=framework)
     known = told if told.kind == kind else Reading(kind=kind)
     model = known.model or text_of(raw.model)
-    named = known.operation or span.name or None
-    is_tool = raw.type == "TOOL"
+    named = known.operation or text_of(message.get("name")) or span.name or None
+    is_tool = kind == "tool" and raw.type != "RETRIEVER"
+    hidden = tool_failure(message) if message else None
     return msgspec.structs.replace(
         known,
         operation="guardrail" if kind == "audit" else (kind == "model" and model) or named,
@@ -183,9 +193,28 @@ def interpret(span: Span) -> Reading:
         cost_usd=_cost(raw),
         arguments=value_of(raw.input) if is_tool else None,
         output=value_of(raw.output) if is_tool else None,
-        status="failed" if kind == "audit" and span.status == "error" else known.status,
+        status=_status_of(span, kind, hidden) or known.status,
+        error=hidden[1] if hidden else known.error,
         framework=known.framework or "langfuse",
     )
+
+
+def _tool_message(raw: _Observation) -> Mapping[str, Any]:
+    """Return the message in which LangChain hands a tool's result on; empty where there is none."""
+    if b"tool_call_id" not in bytes(raw.output):
+        return {}
+    output = value_of(raw.output)
+    if isinstance(output, str):
+        output = value_of(output.encode("utf-8", "replace"))
+    message = plain(output)
+    is_result = message.get("type") == "tool" and bool(text_of(message.get("tool_call_id")))
+    return message if is_result else {}
+
+
+def _status_of(span: Span, kind: Kind, hidden: tuple[Status, ErrorFields] | None) -> Status | None:
+    if kind == "audit" and span.status == "error":
+        return "failed"
+    return hidden[0] if hidden else None
 
 
 def _tokens(raw: _Observation, name: str, old_name: str) -> int | None:
