@@ -128,3 +128,26 @@ def test_labels_of_failures_are_dropped_by_name(read: Read) -> None:
     }
     events, reader = read(label)
     assert (events, reader.skipped) == ([], {"failure_label": 1})
+
+
+def test_bedrock_s_blocks_among_chats_are_told_by_their_own_layout(read: Read) -> None:
+    chat = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+    asked = {"toolUse": {"toolUseId": "t1", "name": "search", "input": {"q": "x"}}}
+    failed = {"toolUseId": "t1", "status": "error", "content": [{"text": "timed out"}]}
+    blocks = [
+        {"role": "user", "content": [{"text": "search x"}]},
+        {"role": "assistant", "content": [asked]},
+        {"role": "user", "content": [{"toolResult": failed}]},
+    ]
+    for records, failures in (([*chat, *blocks, *chat], 1), ([*blocks, *chat, *blocks], 2)):
+        events, reader = read(*records)
+        assert set(reader.formats) == {"chat_log", "strands_session"}
+        told = [event.error_class for event in events if event.event_type == "tool_result"]
+        assert told == ["timeout"] * failures
+
+
+def test_typed_blocks_stay_a_chat_s(read: Read) -> None:
+    said = {"role": "assistant", "content": [{"type": "text", "text": "hi"}]}
+    events, reader = read({"role": "user", "content": "hello"}, said, said)
+    assert len(events) == 2
+    assert list(reader.formats) == ["chat_log"]

@@ -5,6 +5,7 @@ Such a log has no beginning and no end of a run; what ended it can only be seen 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from lastsignal.core.aliases.chats.speakers import tell_turn
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.fields import text_of
+from lastsignal.core.aliases.frameworks.strands_session import has_blocks
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.trajectories import Trajectory
 
@@ -19,6 +21,7 @@ _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "functio
 _TELLING = ("content", "tool_calls", "function_call", "tool")
 _NAMES_OF_EVENTS = ("action", "event", "event_name", "event_type", "eventType", "kind")
 """A record with one of these names what happened: it is an event's, whoever spoke."""
+_BLOCKS = re.compile(rb'"content"\s*:\s*\[')
 _ABSENT = msgspec.Raw(b"")
 _MAX_RECORD = 4_000_000  # bytes; a message that is longer is a document
 
@@ -93,7 +96,10 @@ class ChatLogDecoder:
         return run.events or Drop(reason or "message")
 
     def again(self, record: bytes) -> Decoded:
-        """Return what `decode` does: messages are all of one kind; see `contract.General`."""
+        """Return what `decode` does; content in Bedrock's blocks is a new kind of message; see
+        `contract.General`."""
+        if _BLOCKS.search(record) and has_blocks(value_of(_decode(record).content)):
+            raise NotThisDialect
         return self.decode(record)
 
 

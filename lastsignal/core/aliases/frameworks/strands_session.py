@@ -66,11 +66,12 @@ def _is_message(message: object) -> bool:
     return (
         isinstance(message, dict)
         and message.get("role") in ("user", "assistant")
-        and _has_blocks(message.get("content"))
+        and has_blocks(message.get("content"))
     )
 
 
-def _has_blocks(content: object) -> bool:
+def has_blocks(content: object) -> bool:
+    """Whether a message's content is all Bedrock's blocks: named by their key, and of no type."""
     blocks = list_of(content)
     return bool(blocks) and all(
         isinstance(block, dict) and "type" not in block and bool(block.keys() & _BLOCKS)
@@ -104,7 +105,7 @@ class StrandsDecoder:
         if isinstance(found.agent_id, str) and bytes(found.conversation_manager_state):
             return Drop("session_header")
         content = value_of(message.content)
-        if message.role not in ("user", "assistant") or not _has_blocks(content):
+        if message.role not in ("user", "assistant") or not has_blocks(content):
             raise NotThisDialect
         moment = parse_timestamp(found.created_at)
         trace_id, agent = self._place.groups() if self._place else ("", "agent")
