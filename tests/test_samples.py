@@ -199,8 +199,8 @@ FINDINGS: dict[str, Expected] = {
     # a run that has no end on record
     "genai_crew_execution_log.json": [("run_vanished", "warning", [2])],
     "debug_recursion.jsonl": [
-        ("call_never_returned", "warning", [14]),
         ("run_vanished", "warning", [13]),
+        ("repeated_failing_call", "warning", [4, 8, 12]),
         ("tool_timeout", "warning", [4, 8, 12]),
     ],
     "agentchat_messages.jsonl": [

@@ -172,6 +172,19 @@ def test_hostile_text_shows_its_control_characters_and_is_never_markup(
         assert len(bare) < 10_000
 
 
+@pytest.mark.parametrize(
+    ("said", "headline"),
+    [("interrupted by the user", "interrupted by the user"), (None, "no rule explains why")],
+)
+def test_a_run_that_was_stopped_says_what_its_end_says(
+    samples: ModuleType, said: str | None, headline: str
+) -> None:
+    ends = [samples.moment(9, 3.7, "agent_end", "aborted", error_message=said)]
+    trace = samples.trace(outcome="aborted", cause=None, symptoms=[], wasted=None, timeline=ends)
+
+    assert f"■ ABORTED after 3.7 s: {headline}" in text(samples.report(trace))
+
+
 def test_a_failure_that_no_rule_explains_says_so(samples: ModuleType) -> None:
     trace = samples.trace(cause=None, symptoms=[], wasted=None)
     found = text(samples.report(trace))

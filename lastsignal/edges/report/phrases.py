@@ -53,7 +53,15 @@ def cause_title(trace: Diagnosis) -> str:
     """Return what a trace died of, in a few words."""
     if trace.cause is not None:
         return title(trace.cause.title)
+    if trace.outcome == "aborted" and (said := _last_words(trace)):
+        return said
     return _UNEXPLAINED[trace.outcome]
+
+
+def _last_words(trace: Diagnosis) -> str:
+    """Return what the end of a run says of itself: who stopped it, or what it waits for."""
+    ends = [one for one in trace.timeline if one.at.event_type == "agent_end"]
+    return title(ends[-1].error_message or "") if ends else ""
 
 
 def identifier(text: str) -> str:

@@ -60,16 +60,16 @@ def test_nodes_begin_and_end_and_their_messages_tell_the_calls(read: Read) -> No
     assert shape(events) == [
         ("agent_start", "agent", "started"),
         ("model_call", "model-x", "completed"),
-        ("tool_call", "search", "started"),
         ("agent_end", "agent", "completed"),
         ("agent_start", "tools", "started"),
+        ("tool_call", "search", "started"),
         ("tool_result", "search", "completed"),
         ("agent_end", "tools", "completed"),
         ("agent_start", "agent", "started"),
         ("agent_end", "agent", "completed"),
     ]
-    assert (events[2].call_id, events[5].call_id) == ("c1", "c1")
-    assert (events[0].call_id, events[3].call_id) == ("t1", "t1")
+    assert (events[4].call_id, events[5].call_id, events[4].agent) == ("c1", "c1", "agent")
+    assert (events[0].call_id, events[2].call_id) == ("t1", "t1")
     assert (events[1].input_tokens, events[1].finish_reason) == (10, "tool_calls")
     assert sum(event.input_tokens or 0 for event in events) == 10
     assert {event.trace_id for event in events} == {"trace.jsonl"}
@@ -98,6 +98,9 @@ def test_a_node_that_raises_is_a_failed_action(read: Read) -> None:
     ]
     assert (events[1].http_status, events[1].error_class) == (429, "rate_limit")
     assert events[1].parent_id == "t1"
+    failed["payload"]["error"] = "ValueError('boom')"
+    events, _ = read(task(1, 1, "t1", "agent"), failed)
+    assert (events[1].event_type, events[1].error_class) == ("tool_result", "crash")
 
 
 def test_the_recursion_limit_of_a_graph_inside_is_an_audit(read: Read) -> None:
@@ -115,16 +118,39 @@ def test_a_stream_that_stops_leaves_its_node_or_its_call_open(read: Read) -> Non
     inside, _ = read(task(1, 1, "t1", "agent"))
     assert [(event.event_type, event.call_id) for event in inside] == [("agent_start", "t1")]
     between, _ = read(task(1, 1, "t1", "agent"), result(1, 2, "t1", "agent", asks("m1", "c9")))
-    assert (between[-1].event_type, between[-1].call_id) == ("tool_call", "c9")
-    assert "agent_end" not in {event.event_type for event in between}
+    assert [event.event_type for event in between] == ["agent_start", "model_call"]
     again, _ = read(
         task(2, 1, "t1", "agent"),
         result(2, 2, "t1", "agent", asks("m1", "c9")),
         task(1, 3, "t2", "agent"),
     )
     assert [(event.event_type, event.trace_id) for event in again[-2:]] == [
-        ("tool_call", "trace.jsonl"),
+        ("model_call", "trace.jsonl"),
         ("agent_start", "trace.jsonl#2"),
+    ]
+
+
+def checkpoint(step: int, second: int, *names: str) -> dict[str, Any]:
+    return record("checkpoint", step, second, metadata={"source": "loop"}, next=list(names))
+
+
+def test_a_checkpoint_with_nothing_to_come_ends_the_run(read: Read) -> None:
+    begun = (task(1, 1, "t1", "agent"), result(1, 2, "t1", "agent", asks("m1", "c1")))
+    done, reader = read(*begun, checkpoint(1, 3))
+    assert shape(done)[2:] == [("agent_end", "agent", "completed")]
+    assert reader.skipped == {}
+    paused, reader = read(*begun, checkpoint(1, 3, "tools"))
+    assert [event.event_type for event in paused] == ["agent_start", "model_call"]
+    assert reader.skipped == {"checkpoint": 1}
+
+
+def test_a_node_that_makes_its_calls_itself_leaves_none_open(read: Read) -> None:
+    both = result(1, 2, "t1", "agent", asks("m1", "c1"), answers("c1", "found"))
+    events, _ = read(task(1, 1, "t1", "agent"), both, task(2, 3, "t2", "next"))
+    assert shape(events)[2:] == [
+        ("tool_result", "search", "completed"),
+        ("agent_end", "agent", "completed"),
+        ("agent_start", "next", "started"),
     ]
 
 
@@ -133,6 +159,7 @@ def test_a_node_that_waits_for_a_human_is_aborted(read: Read) -> None:
     paused["payload"]["interrupts"] = [{"value": "ok?"}]
     events, _ = read(task(1, 1, "t1", "approve"), paused)
     assert (events[-1].status, events[-1].finish_reason) == ("aborted", "interrupt")
+    assert events[-1].error_message == "it waits for an answer to its interrupt"
 
 
 def test_steps_that_begin_anew_are_another_run(read: Read) -> None:
@@ -145,8 +172,10 @@ def test_steps_that_begin_anew_are_another_run(read: Read) -> None:
 def test_older_versions_write_results_as_pairs(read: Read) -> None:
     older = result(1, 2, "t1", "agent")
     older["payload"]["result"] = [["messages", [asks("m1", "c1")]]]
-    events, _ = read(older)
+    events, _ = read(older, task(2, 3, "t2", "tools"))
     assert shape(events) == [
         ("model_call", "model-x", "completed"),
+        ("agent_end", "agent", "completed"),
+        ("agent_start", "tools", "started"),
         ("tool_call", "search", "started"),
     ]

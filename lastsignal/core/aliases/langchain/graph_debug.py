@@ -2,7 +2,9 @@
 
 The stream ends without a word, whether the graph is done, has raised or hit its recursion limit.
 So a node is the unit that begins and ends, and calls are read from the messages that nodes return.
-A node that has asked for a tool ends when the graph goes on: a stream that stops before is no end.
+A node that has asked for a tool ends when the graph goes on, and then the tool's call begins: a
+stream that stops before is no end. A checkpoint with nothing to come next is the end of the run;
+one with more to come is written before a planned pause and at the recursion limit alike.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
+from lastsignal.core.aliases.fields import at, list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.langchain.messages import (
+    failed_step,
     judge_error,
     model_facts,
     own_failure,
@@ -28,6 +31,7 @@ from lastsignal.core.events import UNTIMED, Event
 from lastsignal.core.timestamps import parse_timestamp
 
 _TYPES = frozenset({"task", "task_result", "checkpoint"})
+_NO_ID = "\0"
 _ABSENT = msgspec.Raw(b"")
 _MAX_STEP = 2**31
 
@@ -39,6 +43,7 @@ class _Payload(msgspec.Struct, gc=False):
     result: msgspec.Raw = _ABSENT
     interrupts: Any = None
     metadata: Any = None
+    next: Any = None
 
 
 class _Line(msgspec.Struct, gc=False):
@@ -46,6 +51,14 @@ class _Line(msgspec.Struct, gc=False):
     type: str
     payload: _Payload
     timestamp: Any = None
+
+
+class Asked(msgspec.Struct, array_like=True):
+    """A tool's call that a model has asked for, and that has not begun."""
+
+    operation: str | None
+    arguments_hash: str | None
+    agent: str | None
 
 
 class GraphState(msgspec.Struct):
@@ -58,6 +71,8 @@ class GraphState(msgspec.Struct):
     """Messages told already: a node may return the whole conversation."""
     waiting: dict[str, str] = {}
     """Nodes that have asked for tools, by id: their names."""
+    asked: dict[str, Asked] = {}
+    """Calls of tools by id, until the graph goes on."""
 
 
 _decode = msgspec.json.Decoder(_Line).decode
@@ -92,17 +107,18 @@ class GraphDebugDecoder:
             raise NotThisDialect
         self._follow_runs(line)
         if line.type == "checkpoint":
-            return Drop("checkpoint")
+            is_done = line.payload.next == []
+            return (list(self._ends_of_waiting(line)) if is_done else []) or Drop("checkpoint")
         if line.type == "task":
             start = self._event(line, event_type="agent_start", status="started")
             start.metadata = {"step": self.state.step}
-            return [*self._ends_of_waiting(line), start]
+            ends, calls = list(self._ends_of_waiting(line)), list(self._asked_calls(line))
+            return [*ends, start, *calls]
         told = list(self._node_end(line))
-        calls = list(self._requested_calls(line))
-        if calls and told[-1].status == "completed":
+        if told[-1].status == "completed" and self._ask(line):
             end = told.pop()
             remember(self.state.waiting, end.call_id or "", end.operation or "")
-        return told + calls
+        return told or Drop("asks_for_tools")
 
     def _follow_runs(self, line: _Line) -> None:
         state = self.state
@@ -111,6 +127,7 @@ class GraphDebugDecoder:
         if state.step is None or step < state.step or (is_input and step != state.step):
             state.runs += 1
             state.waiting.clear()  # what their run asked for has never come
+            state.asked.clear()
         state.step = step
 
     def _node_end(self, line: _Line) -> Iterator[Event]:
@@ -120,12 +137,10 @@ class GraphDebugDecoder:
             status, error = judge_error(line.payload.error)
             error.write(end, status)
             if end.status == "failed":
-                failure = own_failure(end)
-                if failure.event_type == "process_error":
-                    failure.event_type = "tool_result"  # an action of the graph, not its process
-                yield failure
+                yield failed_step(own_failure(end))
         elif list_of(line.payload.interrupts):
             end.status, end.finish_reason = "aborted", "interrupt"
+            end.error_message = "it waits for an answer to its interrupt"
         yield end
 
     def _ends_of_waiting(self, line: _Line) -> Iterator[Event]:
@@ -166,18 +181,36 @@ class GraphDebugDecoder:
             )
         return event
 
-    def _requested_calls(self, line: _Line) -> Iterator[Event]:
-        """Tool calls that the model asks for begin when its node has returned."""
-        for message in _messages(line):
+    def _ask(self, line: _Line) -> bool:
+        """Note the tool calls that the model asks for, and that its node has not made itself."""
+        messages = _messages(line)
+        made = {text_of(one.get("tool_call_id")) for one in messages if one.get("type") == "tool"}
+        asks = False
+        for message in messages:
             if message.get("type") != "ai" or not self._is_new(message, ":asked"):
                 continue
-            for call in list_of(message.get("tool_calls")):
-                if not isinstance(call, dict):
+            for number, call in enumerate(list_of(message.get("tool_calls"))):
+                call_id = text_of(at(call, "id"))
+                if not isinstance(call, dict) or (call_id is not None and call_id in made):
                     continue
-                event = self._inner(line, event_type="tool_call", status="started")
-                event.operation, event.call_id = text_of(call.get("name")), text_of(call.get("id"))
-                event.arguments_hash = hash_arguments(call.get("args"))
-                yield event
+                asked = Asked(
+                    text_of(call.get("name")),
+                    hash_arguments(call.get("args")),
+                    text_of(line.payload.name),
+                )
+                remember(self.state.asked, call_id or f"{_NO_ID}{number}", asked)
+                asks = True
+        return asks
+
+    def _asked_calls(self, line: _Line) -> Iterator[Event]:
+        """Tools that were asked for begin as the graph goes on."""
+        for call_id, asked in self.state.asked.items():
+            event = self._inner(line, event_type="tool_call", status="started")
+            event.call_id = None if call_id.startswith(_NO_ID) else call_id
+            event.operation, event.agent = asked.operation, asked.agent
+            event.arguments_hash = asked.arguments_hash
+            yield event
+        self.state.asked.clear()
 
     def _is_new(self, message: Any, suffix: str) -> bool:
         message_id = text_of(message.get("id"))

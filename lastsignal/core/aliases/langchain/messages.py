@@ -14,6 +14,7 @@ from lastsignal.core.aliases.error_text import ErrorFields, first_line, unwrap_e
 from lastsignal.core.aliases.fields import at, count_of, list_of, mapping_of, text_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.tool_output import failure_in_output
+from lastsignal.core.error_classes import classify
 from lastsignal.core.events import Event, Status
 
 RETRY_TAG = re.compile(r"retry:attempt:(\d{1,6})")
@@ -145,6 +146,17 @@ def own_failure(end: Event) -> Event:
     if limit or end.error_type == "GraphRecursionError":
         failure.event_type, failure.operation = "audit", "recursion_limit"
         failure.metadata = {"limit": int(limit[1])} if limit else None
+    return failure
+
+
+def failed_step(failure: Event) -> Event:
+    """Return the failure of a step within a run: like that of a call, but nothing was asked of it
+    that could be wrong."""
+    if failure.event_type == "process_error":
+        failure.error_class = classify(
+            "process_error", failure.http_status, failure.error_type, failure.error_message
+        )
+        failure.event_type = "tool_result"
     return failure
 
 

@@ -7,6 +7,7 @@ from lastsignal.core.aliases.otel.failures import limit_of, limit_value
 from lastsignal.core.aliases.otel.readings import Outcome, Reading
 from lastsignal.core.aliases.otel.spans import Span
 from lastsignal.core.arguments import hash_arguments
+from lastsignal.core.error_classes import classify
 from lastsignal.core.events import UNTIMED, Event, EventType, Metadata, Status
 
 _TYPES: dict[str, tuple[EventType, EventType]] = {
@@ -82,6 +83,8 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
     event = _event(span, reading, failed_as, "failed", span.end)
     event.call_id, event.parent_id = None, span.span_id or None
     error.write(event)
+    if is_step and not limit:  # nothing was asked of it that could be wrong
+        event.error_class = classify("process_error", error.http_status, error.type, error.message)
     if limit:
         event.operation = limit
         number = limit_value(error.message)
