@@ -32,7 +32,8 @@ def explanation_lines(found: Iterable[Explanation | Skip]) -> Iterator[str]:
 
 
 def _is_alike(one: Explanation, other: Explanation) -> bool:
-    return not other.events and (one.dialect, one.dropped) == (other.dialect, other.dropped)
+    alike = (one.dialect, one.dropped, one.wrapper) == (other.dialect, other.dropped, other.wrapper)
+    return not other.events and alike
 
 
 def _dropped(alike: Sequence[Explanation]) -> Iterator[str]:
@@ -41,15 +42,16 @@ def _dropped(alike: Sequence[Explanation]) -> Iterator[str]:
     reasons = ", ".join(first.dropped) or "says nothing new"
     how_many = f" ({len(alike)} records)" if len(alike) > 1 else ""
     if first.dialect is not None:
-        yield f"{lines}: {first.dialect}: dropped: {reasons}{how_many}"
+        yield f"{lines}: {_unwrapped(first)}{first.dialect}: dropped: {reasons}{how_many}"
         return
-    yield f"{lines}: no dialect takes it: {reasons}{how_many}"
+    yield f"{lines}: {_unwrapped(first)}no dialect takes it: {reasons}{how_many}"
     if first.keys:
         yield f"    keys: {_names(first.keys)}"
 
 
 def _mapped(one: Explanation) -> Iterator[str]:
-    yield f"{one.line}: {one.dialect}: {len(one.events)} event{'s' if len(one.events) > 1 else ''}"
+    how_many = f"{len(one.events)} event{'s' if len(one.events) > 1 else ''}"
+    yield f"{one.line}: {_unwrapped(one)}{one.dialect}: {how_many}"
     for event in one.events[:_MAX_EVENTS]:
         place = f" (line {event.line})" if event.line != one.line else ""
         yield f"    {_event(event)}{place}"
@@ -63,6 +65,10 @@ def _mapped(one: Explanation) -> Iterator[str]:
         yield "    used: not looked for, the record is too large"
     if one.kept:
         yield f"    kept as metadata: {_names(one.kept)}"
+
+
+def _unwrapped(one: Explanation) -> str:
+    return f"unwrapped ({one.wrapper}): " if one.wrapper else ""
 
 
 def _event(event: Event) -> str:

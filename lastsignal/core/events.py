@@ -23,7 +23,7 @@ EventType = Literal[
     "audit",
 ]
 Status = Literal["started", "completed", "failed", "aborted"]
-TimestampSource = Literal["record", "inherited", "ingest"]
+TimestampSource = Literal["record", "wrapper", "inherited", "ingest"]
 
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 STATUSES: tuple[Status, ...] = get_args(Status)

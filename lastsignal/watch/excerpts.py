@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from lastsignal.core.findings import Evidence
-from lastsignal.core.framing import Framer
+from lastsignal.core.framing import first_record
 from lastsignal.core.incidents import Incident, Notice
 from lastsignal.edges.inputs.excerpts import excerpt_of
 from lastsignal.edges.tailer import FileCheckpoint
@@ -105,7 +105,4 @@ def _read(file: FileCheckpoint, mark: Evidence) -> str:
         return ""
     finally:
         os.close(descriptor)
-    framer = Framer(max_record_bytes=_READ_BYTES)
-    records = framer.feed(data) or framer.finish()
-    record = records[0][0] if records and records[0][1] == 0 else data
-    return excerpt_of(record, mark.focus, _CHARACTERS)
+    return excerpt_of(first_record(data, _READ_BYTES), mark.focus, _CHARACTERS)

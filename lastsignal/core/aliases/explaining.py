@@ -17,7 +17,7 @@ from lastsignal.core.aliases.json_values import decode_leniently
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.recognition import REFUSALS
 from lastsignal.core.events import Event, as_plain
-from lastsignal.core.framing.cutter import Record
+from lastsignal.core.framing.records import Record, Unwrapped
 
 MAX_PROBES = 400
 """Fields of one record that are left out; what is not reached is named by what it is in."""
@@ -49,6 +49,8 @@ class Explanation:
     """The fields that are only kept as metadata."""
     keys: list[str] = field(default_factory=list)
     """Its own keys, at its top."""
+    wrapper: str | None = None
+    """Who has wrapped its line; None where nobody has."""
 
 
 class Explainer:
@@ -83,6 +85,7 @@ class Explainer:
             used=used,
             kept=kept,
             keys=list(value) if isinstance(value, dict) else [],
+            wrapper=record.wrapper if isinstance(record, Unwrapped) else None,
         )
 
     def _fields(self, before: bytes, value: Any) -> tuple[list[str], list[str]]:

@@ -13,13 +13,14 @@ from msgspec.structs import asdict
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently, fault_in
 from lastsignal.core.aliases.judging import judge
+from lastsignal.core.aliases.lending import LEAST_ZONE, lent_time
 from lastsignal.core.aliases.long_names import LONG_RECORD, shorten_names
 from lastsignal.core.aliases.order import Order
 from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
 from lastsignal.core.aliases.repeated_keys import next_look, repeats_a_key
 from lastsignal.core.aliases.saved_reader import SavedReader
 from lastsignal.core.events import Event
-from lastsignal.core.framing.cutter import Record
+from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
 
 AHEAD_SECONDS = 86_400.0
@@ -54,6 +55,8 @@ class Reader:
         self.first_mended: dict[str, int] = {}
         """The line of the first one, by reason."""
         self.formats: dict[str, int] = {}
+        self._lent = 0.0
+        """The last time that was taken from who wrapped a line."""
         self.clock = 0.0
         """The highest record time seen; 0.0 before the first."""
         self.heads: list[bytes] = []
@@ -91,6 +94,8 @@ class Reader:
             timestamp = event.timestamp
             if timestamp > clock:
                 clock = timestamp if timestamp <= latest else self._look_ahead(event, clock)
+            elif timestamp < self._lent - LEAST_ZONE:
+                clock = self._turn_back(timestamp)
             if not event.trace_id:
                 event.trace_id = source
             if len(data) > LONG_RECORD:
@@ -125,6 +130,7 @@ class Reader:
                 met=self._met,
                 formats=list(self.formats),
                 clock=self.clock,
+                lent=self._lent,
                 ingest_time=self._ingest_time,
                 **asdict(self._order.save()),
                 settled=settled,
@@ -143,7 +149,7 @@ class Reader:
         self.records, self.events, self.skipped = saved.records, saved.events, saved.skipped
         self.mended, self.first_mended, self._met = saved.mended, saved.first_mended, saved.met
         self.formats = dict.fromkeys(saved.formats, 0)
-        self.clock, self._ingest_time = saved.clock, saved.ingest_time
+        self.clock, self._lent, self._ingest_time = saved.clock, saved.lent, saved.ingest_time
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._order.restore(saved)
@@ -191,24 +197,28 @@ class Reader:
             self.skip(decoded.reason)
             return []
         is_long, clock = len(data) > LONG_RECORD, self.clock
+        stands_so = not isinstance(record, Unwrapped) or record.stands_so
         for event in decoded:
             event.source = self.source
-            event.line = line + data.count(b"\n", 0, event.offset) if event.offset else line
-            event.offset += offset
-            clock = self._complete(event, clock)
+            within = event.offset if stands_so else 0
+            event.line = line + data.count(b"\n", 0, within) if within else line
+            event.offset = offset + within
+            clock = self._complete(event, clock, record)
             if is_long:
                 shorten_names(event)
         self.clock = clock
         return self._order.take(decoded, clock) if self._order.must_hold else decoded
 
-    def _complete(self, event: Event, clock: float) -> float:
+    def _complete(self, event: Event, clock: float, record: Record) -> float:
         """Give an event what its record leaves open; return the source's clock after it."""
         timestamp = event.timestamp
         if timestamp > clock:
             is_near = timestamp <= self.now + AHEAD_SECONDS
             clock = timestamp if is_near else self._look_ahead(event, clock)
         elif timestamp != timestamp:  # NaN: the record carries no time
-            self._inherit_time(event, clock)
+            clock = self._lend_time(event, clock, record)
+        elif timestamp < self._lent - LEAST_ZONE:
+            clock = self._turn_back(timestamp)
         event.framework = event.framework or self._framework
         event.trace_id = event.trace_id or self.source
         if event.error_message is not None or event.status not in _SETTLED:
@@ -268,6 +278,21 @@ class Reader:
             self._order.disorder = max(self._order.disorder, dialect.disorder_seconds)
             self.formats.setdefault(dialect.name, 0)
 
+    def _lend_time(self, event: Event, clock: float, record: Record) -> float:
+        """Give an event the time at which its line was wrapped, else the clock's; return that."""
+        time = lent_time(record, clock, self._lent)
+        if time is None or (time > self.now + AHEAD_SECONDS and _leaps(time, clock)):
+            self._inherit_time(event, clock)
+            return clock
+        event.timestamp, event.timestamp_source = time, "wrapper"
+        self._lent = time
+        return time
+
+    def _turn_back(self, timestamp: float) -> float:
+        """Return the clock of a program that lives in another zone than who wraps its lines."""
+        self._lent = -1.0
+        return timestamp
+
     def _inherit_time(self, event: Event, clock: float) -> None:
         if clock:
             event.timestamp, event.timestamp_source = clock, "inherited"
@@ -276,10 +301,14 @@ class Reader:
 
     def _look_ahead(self, event: Event, clock: float) -> float:
         """Take the time of an event that lies far after `now`, or not; return the clock."""
-        if not clock or event.timestamp - clock <= AHEAD_SECONDS:
+        if not _leaps(event.timestamp, clock):
             return event.timestamp  # the world's clock is behind, not the record's ahead
         self._inherit_time(event, clock)
         return clock
+
+
+def _leaps(time: float, clock: float) -> bool:
+    return clock > 0.0 and time - clock > AHEAD_SECONDS
 
 
 def _nothing_exact(record: bytes) -> None:

@@ -22,3 +22,4 @@ class SavedReader(SavedOrder, kw_only=True):
     mended: dict[str, int] = field(default_factory=dict)
     first_mended: dict[str, int] = field(default_factory=dict)
     met: int = 0
+    lent: float = 0.0

@@ -1,15 +1,24 @@
 """Bytes → records with exact byte offsets and line numbers, whatever the framing and the chunks.
 
-`Framer` cuts a source that arrives in chunks; `salvage` looks for whole objects in a record that no
-decoder takes.
+`Framer` cuts a source that arrives in chunks; `first_record` finds one again; `salvage` looks for
+whole objects in a record that no decoder takes.
 """
 
 from __future__ import annotations
 
 from lastsignal.core.framing.checkpoint import Checkpoint
-from lastsignal.core.framing.cutter import Record
-from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Framer
+from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Framer, first_record
+from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
 from lastsignal.core.framing.skips import Skip
 
-__all__ = ["DEFAULT_MAX_RECORD_BYTES", "Checkpoint", "Framer", "Record", "Skip", "salvage"]
+__all__ = [
+    "DEFAULT_MAX_RECORD_BYTES",
+    "Checkpoint",
+    "Framer",
+    "Record",
+    "Skip",
+    "Unwrapped",
+    "first_record",
+    "salvage",
+]

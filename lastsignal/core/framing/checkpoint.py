@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from lastsignal.core.framing.container import Part
 from lastsignal.core.framing.value import OpenValue
 
 
@@ -14,6 +15,30 @@ class Overlong(msgspec.Struct, frozen=True):
     offset: int
     line: int
     head: bytes
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where in the source a piece of what a program wrote stands."""
+
+    start: int
+    """Of the piece, in bytes that the program wrote."""
+    offset: int
+    line: int
+    stands_so: bool
+    """Whether its bytes stand so at the offset; else they are escaped in the line there."""
+
+
+class SavedStream(msgspec.Struct, frozen=True):
+    """One stream of a program whose lines are wrapped, in the middle of a line or a value."""
+
+    within: Checkpoint
+    """Where its cutter stands, in bytes that the program wrote."""
+    held: bytes
+    """What the program wrote from there on."""
+    places: list[Place]
+    wrapper: str
+    written: Any
+    """The time of its last line, as it stands there."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -30,5 +55,9 @@ class Checkpoint(msgspec.Struct, frozen=True):
     is_utf16: bool = False
     overlong: Overlong | None = None
     value: OpenValue | None = None
-    parts: dict[str, Part] = {}
-    """What has come of lines that a container runtime has cut, by stream."""
+    wrapper: str = ""
+    """Who wraps the source's lines, as far as that was found."""
+    plain_objects: int = 0
+    """How many of its objects were wrapped by nobody, as long as no other was found."""
+    streams: dict[str, SavedStream] = {}
+    """What is held of streams whose lines are wrapped."""

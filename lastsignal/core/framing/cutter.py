@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Literal
 
 from lastsignal.core.framing.checkpoint import Checkpoint, Overlong
-from lastsignal.core.framing.container import ContainerLines, Whole
 from lastsignal.core.framing.grammar import (
     BRACE,
     BRACE_END,
@@ -24,13 +22,11 @@ from lastsignal.core.framing.grammar import (
     pass_between_values,
 )
 from lastsignal.core.framing.nesting import USED_UP
+from lastsignal.core.framing.records import Record
 from lastsignal.core.framing.skips import SAMPLE_BYTES, Skips
 from lastsignal.core.framing.value import TORN, OpenValue
 
 _DIGITS = b"0123456789"
-
-Record = tuple[bytes, int, int]
-"""(bytes, byte offset, 1-based line) of one record."""
 
 
 class Cutter:
@@ -50,7 +46,6 @@ class Cutter:
         self._in_array = resume.in_array
         self._value = copy.deepcopy(resume.value)
         self._overlong = resume.overlong
-        self._container = ContainerLines(limit, copy.deepcopy(resume.parts))
         self._tail = bytearray()  # of a line that has not ended, from its first byte that counts
         self._tail_offset = 0
         self._line_end = -1  # of the line at hand, without white space; -1 while not looked for
@@ -60,7 +55,25 @@ class Cutter:
     def buffered_bytes(self) -> int:
         """How many bytes wait for the rest of their record."""
         open_value = len(self._value.kept) if self._value else 0
-        return len(self._tail) + open_value + self._container.buffered_bytes
+        return len(self._tail) + open_value
+
+    @property
+    def held(self) -> bytes:
+        """What waits for its end, from `held_from` on; nothing of what is too long."""
+        return bytes(self._value.kept) if self._value else bytes(self._tail)
+
+    @property
+    def held_from(self) -> int:
+        """Where what waits for its end begins."""
+        begun = self._overlong or self._value
+        if begun is not None:
+            return begun.offset
+        return self._tail_offset if self._tail else self.position
+
+    @property
+    def is_between_lines(self) -> bool:
+        """Whether nothing goes on from one line to the next."""
+        return not (self._tail or self._in_array or self._value or self._overlong)
 
     def checkpoint(self) -> Checkpoint:
         """Return where another cutter can go on: before the bytes that wait for their end."""
@@ -76,7 +89,6 @@ class Cutter:
             nul_line=self._nul_line,
             overlong=self._overlong,
             value=copy.deepcopy(value),
-            parts=copy.deepcopy(self._container.parts),
         )
 
     def finish(self) -> None:
@@ -90,9 +102,6 @@ class Cutter:
             if not value.at_line_start:
                 value.end_line(self._line)
             self._tear(value)
-        for part in self._container.parts.values():
-            self.skips.add("torn_line", part.line, part.offset, bytes(part.data[:SAMPLE_BYTES]))
-        self._container.parts.clear()
 
     def take_whole_tail(self) -> None:
         """Use the line that waits for its end if it is one whole object: nothing can belong to it.
@@ -109,7 +118,7 @@ class Cutter:
         last = pieces.pop()
         position, line = self.position, self._line
         emit = self.records.append
-        plain = self._stands_between_lines()
+        plain = self._takes_objects_as_they_are()
         lines = iter(pieces)
         for piece in lines:
             if plain and piece and piece[0] == BRACE and piece[-1] == BRACE_END:
@@ -126,7 +135,7 @@ class Cutter:
                     piece = untaken
                 self._line = line
                 self._take(piece, position, True)
-                plain = self._stands_between_lines()
+                plain = self._takes_objects_as_they_are()
             position += len(piece) + 1
             line += 1
         self._line = line
@@ -134,8 +143,9 @@ class Cutter:
             self._take(last, position, False)
         self.position = position + len(last)
 
-    def _stands_between_lines(self) -> bool:
-        return not (self._tail or self._in_array or self._value or self._overlong)
+    def _takes_objects_as_they_are(self) -> bool:
+        """Whether a line that holds one object is a record, without a closer look."""
+        return self.is_between_lines
 
     def _take(self, piece: bytes, base: int, complete: bool) -> None:
         """Use one line, or as much of it as has arrived."""
@@ -198,10 +208,9 @@ class Cutter:
         start = self._pass_separators(piece, position, base)
         if start == len(piece):
             return USED_UP
-        if piece[start] in _DIGITS and start == position == 0:
-            whole = self._container.take(piece, base, self._line)
-            if whole is not None:
-                return self._take_program_line(whole)
+        is_dated = start == position == 0 and piece[0] in _DIGITS
+        if is_dated and self._take_dated_line(piece, base):
+            return USED_UP
         if piece[start] == BRACE and (is_object(piece, start) or self._ends_with(BRACE_END, piece)):
             return self._begin_value(piece, start, base)
         if piece[start] == BRACKET:
@@ -211,22 +220,6 @@ class Cutter:
             if is_array(piece, start) and not is_bracketed_text(piece, start):
                 return self._begin_value(piece, start, base)
         return self._pass_text(piece, start, base)
-
-    def _take_program_line(self, whole: Whole | Literal["held"]) -> int:
-        """Use a line that a container runtime had cut, once it is whole."""
-        if whole == "held":
-            return USED_UP
-        if whole.too_long:
-            sample = whole.data[:SAMPLE_BYTES]
-            self.skips.add("record_too_long", whole.line, whole.offset, sample)
-            return USED_UP
-        # by itself: what it leaves open cannot go on in a line that has a header of its own
-        inner = Cutter(self._limit, Checkpoint(offset=whole.offset, line=whole.line))
-        inner.skips = self.skips
-        inner.cut(whole.data + b"\n")
-        inner.finish()
-        self.records += inner.records
-        return USED_UP
 
     def _pass_separators(self, piece: bytes, position: int, base: int) -> int:
         start = pass_between_values(piece, position).end()
@@ -305,3 +298,7 @@ class Cutter:
             self.skips.add("not_an_object", line, offset, data)
         else:
             self.records.append((data, offset, line))
+
+    def _take_dated_line(self, piece: bytes, base: int) -> bool:
+        """Take a line that begins with a digit if it is what somebody else has wrapped."""
+        return False

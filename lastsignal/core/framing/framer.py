@@ -1,17 +1,20 @@
 """Cuts a stream of bytes into records, each with its byte offset and its 1-based line.
 
 Recognised from the bytes: one object or array a line, also behind a log prefix; pretty-printed
-values one after another; one whole document, of which an array's elements are the records. How the
-bytes are cut into chunks never matters, and no more than two records of the size limit are held,
-and one more of each stream whose lines a container runtime has cut.
+values one after another; one whole document, of which an array's elements are the records; and all
+of these in lines that a container runtime, journald or a log shipper has wrapped. How the bytes are
+cut into chunks never matters, and no more than two records of the size limit are held, and as much
+again of what stands in wrapped lines.
 """
 
 from __future__ import annotations
 
 from lastsignal.core.framing.checkpoint import Checkpoint
-from lastsignal.core.framing.cutter import Cutter, Record
 from lastsignal.core.framing.grammar import is_utf16
+from lastsignal.core.framing.records import Record
 from lastsignal.core.framing.skips import Skip
+from lastsignal.core.framing.unwrapper import Unwrapper
+from lastsignal.core.framing.wrappers import read_torn_docker
 
 DEFAULT_MAX_RECORD_BYTES = 32 * 1024 * 1024
 _LEAST_MAX_RECORD_BYTES = 128  # what stands at a line's start is told within fewer bytes
@@ -37,7 +40,7 @@ class Framer:
         if max_record_bytes < _LEAST_MAX_RECORD_BYTES:
             raise ValueError(f"max_record_bytes must be at least {_LEAST_MAX_RECORD_BYTES}")
         self._limit = max_record_bytes
-        self._cutter = Cutter(max_record_bytes, resume)
+        self._cutter = Unwrapper(max_record_bytes, resume)
         self._head: bytes | None = b"" if resume == _START else None
         self._is_utf16 = resume.is_utf16
 
@@ -75,6 +78,10 @@ class Framer:
         self._cutter.take_whole_tail()
         return self._drain()
 
+    def held_at(self, offset: int) -> bytes:
+        """Return what a program wrote that waits for its end and begins in the line there."""
+        return self._cutter.held_at(offset)
+
     def finish(self) -> list[Record]:
         """Return the records that the end of the source completes; count what it leaves torn."""
         records = self._feed(self._begin(b"", ended=True)) if self._head else []
@@ -110,3 +117,19 @@ class Framer:
             self._cutter.position = len(_BOM)
             head = head[len(_BOM) :]
         return head
+
+
+def first_record(data: bytes, limit: int) -> bytes:
+    """Return the record that bytes out of a source begin with, as its program wrote it.
+
+    As much of it as is there; the bytes themselves where that cannot be told.
+    """
+    framer = Framer(limit)
+    records = framer.feed(data)
+    if records and records[0][1] == 0:
+        return records[0][0]
+    held = framer.held_at(0) or read_torn_docker(data)
+    if held:
+        return held
+    records = records or framer.finish()
+    return records[0][0] if records and records[0][1] == 0 else data

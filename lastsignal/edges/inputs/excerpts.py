@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lastsignal.core.framing import Framer
+from lastsignal.core.framing import first_record
 from lastsignal.edges.inputs.sources import Source
 from lastsignal.errors import InputError
 
@@ -52,7 +52,7 @@ def read_excerpts(
         try:
             for index, data in by_name[name].read_at(spans):
                 place = group[index]
-                record = data if place.length is not None else _first_record(data, most)
+                record = data if place.length is not None else first_record(data, most)
                 excerpts[place] = excerpt_of(record, place.focus, characters)
         except InputError:  # gone since it was read: the finding stands without its text
             continue
@@ -91,9 +91,3 @@ def _find(text: str, focus: str) -> tuple[int, int]:
         if found >= 0:
             return found, len(written)
     return 0, 0
-
-
-def _first_record(data: bytes, most: int) -> bytes:
-    framer = Framer(max_record_bytes=most)
-    records = framer.feed(data) or framer.finish()
-    return records[0][0] if records and records[0][1] == 0 else data

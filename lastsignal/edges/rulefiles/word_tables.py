@@ -122,7 +122,8 @@ MEANINGS: dict[str, str] = {
     "finish_reason": "Why the model stopped.",
     "framework": "The layout that the record was read from; `lastsignal formats` lists them.",
     "source": "The file or stream.",
-    "timestamp_source": "Where the time comes from: the record, the one before, or the reading.",
+    "timestamp_source": "Where the time comes from: the record, who wrapped its line, the one"
+    " before, or the reading.",
     "error_class": "What kind of failure it was, decided once from code, type and text.",
     "arguments_hash": "Equal for calls with equal arguments.",
     "offset": "Byte offset of the record in the (decompressed) source.",

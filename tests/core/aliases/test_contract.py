@@ -17,7 +17,7 @@ from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
 from lastsignal.core.framing import Framer
-from lastsignal.core.framing.cutter import Record
+from lastsignal.core.framing.records import Record
 from lastsignal.core.rules import SEVERITIES, Rule
 from lastsignal.edges.rulefiles import load_rules
 

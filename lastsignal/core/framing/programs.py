@@ -1,0 +1,174 @@
+"""What programs wrote, put together again out of the lines in which it was wrapped.
+
+Each stream of a program is cut into records as if it stood in a file of its own: a line may come in
+parts, a value over many lines, and lines of other streams may stand between them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from operator import attrgetter
+
+from lastsignal.core.framing.checkpoint import Checkpoint, Place, SavedStream
+from lastsignal.core.framing.cutter import Cutter
+from lastsignal.core.framing.records import ProgramLine, Record, Unwrapped
+from lastsignal.core.framing.skips import Skips
+
+_MAX_STREAMS = 64  # that hold something at once; beyond, the one that began first is given up
+_MAX_PLACES = 64  # of what one stream holds; a record may begin in its first two and its last
+
+_start_of = attrgetter("start")
+
+
+_NO_LINE = ProgramLine("", "", b"", None)
+
+MakeCutter = Callable[[Checkpoint], Cutter]
+
+
+class Programs:
+    """The streams of one source's programs, as far as they hold something.
+
+    Args:
+        limit: bytes of a record; all streams together hold no more than two such.
+        skips: where to count what cannot be used.
+        make: makes the cutter of a stream.
+        saved: by stream, what an earlier one held.
+    """
+
+    def __init__(
+        self, limit: int, skips: Skips, make: MakeCutter, saved: dict[str, SavedStream]
+    ) -> None:
+        self._limit = limit
+        self._skips = skips
+        self._make = make
+        self._open = {key: _Stream(skips, make, stream) for key, stream in saved.items()}
+
+    @property
+    def buffered_bytes(self) -> int:
+        """How many bytes wait for the rest of their record."""
+        return sum(stream.cutter.buffered_bytes for stream in self._open.values())
+
+    def save(self) -> dict[str, SavedStream]:
+        """Return what another one goes on with."""
+        return {key: stream.save() for key, stream in self._open.items()}
+
+    def held_at(self, offset: int) -> bytes:
+        """Return what waits for its end and begins in the line at an offset."""
+        held = (one.cutter.held for one in self._open.values() if one.begins_at(offset))
+        return next(held, b"")
+
+    def take(self, line: ProgramLine, offset: int, number: int) -> list[Record]:
+        """Return the records that a line of the log completes.
+
+        Args:
+            line: what it holds.
+            offset: of its first byte.
+            number: of the line.
+        """
+        text, start = line.text, line.start
+        if text is None:
+            self._skips.add("message_left_out", number, offset, b"")
+        if not text:
+            return []
+        place = offset + (start or 0)
+        key = f"{line.wrapper} {line.stream}"
+        stream = self._open.get(key)
+        if stream is None:
+            if text[:1] == b"{" and text[-2:] == b"}\n" and text.find(b"\n") == len(text) - 1:
+                return [Unwrapped((text[:-1], place, number), line, stands_so=start is not None)]
+            stream = self._open[key] = _Stream(self._skips, self._make)
+        records = stream.take(line, text, place, number)
+        if text.endswith(b"\n") and stream.cutter.is_between_lines:
+            del self._open[key]
+        else:
+            records += self._give_up()
+        return records
+
+    def take_whole_tails(self) -> list[Record]:
+        """Return the objects that lack only the end of their line."""
+        records = []
+        for stream in self._open.values():
+            stream.cutter.take_whole_tail()
+            records += stream.drain()
+        return records
+
+    def finish(self) -> list[Record]:
+        """Return the records that the source's end completes."""
+        records = []
+        while self._open:
+            records += self._finish_first()
+        return records
+
+    def _give_up(self) -> list[Record]:
+        records = []
+        while len(self._open) > _MAX_STREAMS or self.buffered_bytes > 2 * self._limit:
+            records += self._finish_first()
+        return records
+
+    def _finish_first(self) -> list[Record]:
+        stream = self._open.pop(next(iter(self._open)))
+        stream.cutter.finish()
+        return stream.drain()
+
+
+class _Stream:
+    """One stream of a program, and where in the source its pieces stand."""
+
+    def __init__(self, skips: Skips, make: MakeCutter, saved: SavedStream | None = None) -> None:
+        self.cutter = make(saved.within if saved else Checkpoint())
+        self._places = list(saved.places) if saved else []
+        self._line = ProgramLine(saved.wrapper, "", b"", saved.written) if saved else _NO_LINE
+        self.cutter.skips = _PlacedSkips(skips, self._place_of)
+        if saved:
+            self.cutter.cut(saved.held)
+
+    def save(self) -> SavedStream:
+        within, held, line = self.cutter.checkpoint(), self.cutter.held, self._line
+        return SavedStream(within, held, self._places.copy(), line.wrapper, line.written)
+
+    def begins_at(self, offset: int) -> bool:
+        return self._places[0].offset == offset
+
+    def take(self, line: ProgramLine, text: bytes, offset: int, number: int) -> list[Record]:
+        cutter, places = self.cutter, self._places
+        self._line = line
+        places.append(Place(cutter.position, offset, number, line.start is not None))
+        cutter.cut(text)
+        records = self.drain()
+        first = bisect_right(places, cutter.held_from, key=_start_of) - 1
+        del places[: max(first, 0)]
+        if len(places) > _MAX_PLACES:
+            del places[-2]
+        return records
+
+    def drain(self) -> list[Record]:
+        records, self.cutter.records = self.cutter.records, []
+        return [self._unwrapped(record) for record in records]
+
+    def _unwrapped(self, record: Record) -> Record:
+        data, start, _ = record
+        offset, line = self._place_of(start)
+        index = bisect_right(self._places, start, key=_start_of)
+        ends_here = index == len(self._places) or start + len(data) <= self._places[index].start
+        stands_so = ends_here and self._places[index - 1].stands_so
+        return Unwrapped((data, offset, line), self._line, stands_so=stands_so)
+
+    def _place_of(self, start: int) -> tuple[int, int]:
+        """Return offset and line of what stands at a byte of the stream."""
+        place = self._places[max(0, bisect_right(self._places, start, key=_start_of) - 1)]
+        return place.offset + (start - place.start if place.stands_so else 0), place.line
+
+
+class _PlacedSkips(Skips):
+    """Counts what a stream's cutter cannot use where it stands in the source."""
+
+    def __init__(self, skips: Skips, place_of: Callable[[int], tuple[int, int]]) -> None:
+        super().__init__()
+        self._skips = skips
+        self._place_of = place_of
+
+    def add(self, reason: str, line: int, offset: int, data: bytes) -> None:
+        """Count one piece."""
+        offset, line = self._place_of(offset)
+        self._skips.add(reason, line, offset, data)

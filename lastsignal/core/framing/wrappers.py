@@ -1,0 +1,214 @@
+"""Lines in which a container runtime, journald or a log shipper has wrapped what a program wrote.
+
+A wrapper is told by its own keys, and by nothing else beside them: a record of an agent that holds
+JSON in a text is none. Where its keys alone do not tell it for certain, the text must be an object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from lastsignal.core.framing import shippers
+from lastsignal.core.framing.records import ProgramLine
+
+_ABSENT = msgspec.Raw(b"")
+
+REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What a decoder raises at a line that is not the wrapper's."""
+
+
+class Wrapper(NamedTuple):
+    """One way in which lines are wrapped."""
+
+    name: str
+    description: str
+    """One line: whose, and what happens to a line that is too long for it."""
+    told_by: str
+    text_key: str
+    """The key of the program's text; empty where the wrapper is no JSON."""
+    read: Callable[[bytes], ProgramLine | None]
+    """Returns what a line holds, None where it is not this wrapper's."""
+    is_certain: bool = True
+    """Whether its keys tell it, whatever the text is."""
+    default_paths: tuple[str, ...] = ()
+
+
+_match_cri = re.compile(
+    rb"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([PF])(?::\S{0,64})? "
+).match
+
+
+def read_cri(piece: bytes) -> ProgramLine | None:
+    """Read a line of a Kubernetes node's log."""
+    header = _match_cri(piece)
+    if header is None:
+        return None
+    start = header.end()
+    text = piece[start:] if header[2] == b"P" else piece[start:] + b"\n"
+    written = header[0].split(b" ", 1)[0].decode()
+    return ProgramLine("cri", header[1].decode(), text, written, start)
+
+
+class _Docker(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    log: str
+    stream: Literal["stdout", "stderr"]
+    time: str
+    attrs: dict[str, str] | None = None
+
+
+_decode_docker = msgspec.json.Decoder(_Docker).decode
+
+
+def read_docker(data: bytes) -> ProgramLine | None:
+    """Read a line of Docker's json-file log."""
+    try:
+        found = _decode_docker(data)
+    except REFUSED:
+        return None
+    return ProgramLine("docker", found.stream, found.log.encode(), found.time)
+
+
+_match_docker = re.compile(rb'\{"log":("(?:[^"\\]|\\[^u]|\\u[\da-fA-F]{4})*)').match
+
+
+def read_torn_docker(data: bytes) -> bytes:
+    """Return what a program wrote, as far as a line of Docker's log goes that ends too early."""
+    found = _match_docker(data)
+    if found is None or b"\n" in data:
+        return b""
+    text = found[1].decode("utf-8", "ignore").encode()
+    try:
+        return msgspec.json.decode(text + b'"', type=str).encode()
+    except REFUSED:
+        return b""
+
+
+class _Journal(msgspec.Struct, gc=False):
+    message: Any = msgspec.field(name="MESSAGE")
+    written: str = msgspec.field(name="__REALTIME_TIMESTAMP")
+    stream: Any = msgspec.field(name="_STREAM_ID", default=None)
+    line_break: Any = msgspec.field(name="_LINE_BREAK", default=None)
+    container: Any = msgspec.field(name="CONTAINER_ID_FULL", default=None)
+    is_part: Any = msgspec.field(name="CONTAINER_PARTIAL_MESSAGE", default=None)
+    unit: Any = msgspec.field(name="_SYSTEMD_UNIT", default=None)
+    pid: Any = msgspec.field(name="_PID", default=None)
+    priority: Any = msgspec.field(name="PRIORITY", default=None)
+
+
+_decode_journal = msgspec.json.Decoder(_Journal).decode
+
+
+def read_journal(data: bytes) -> ProgramLine | None:
+    """Read an entry as `journalctl -o json` prints it."""
+    try:
+        found = _decode_journal(data)
+    except REFUSED:
+        return None
+    text = _message(found.message)
+    if text is not None and found.line_break != "line-max" and found.is_part != "true":
+        text += b"\n"
+    stream = found.stream or [found.container, found.unit, found.pid, found.priority]
+    return ProgramLine("journald", str(stream), text, found.written)
+
+
+def _message(value: Any) -> bytes | None:
+    """Return a journal's field: a text, its bytes one by one where it is no plain text, or the
+    values of a field that an entry has several times."""
+    if isinstance(value, str):
+        return value.encode()
+    if not isinstance(value, list):
+        return None
+    try:
+        return bytes(value)
+    except (TypeError, ValueError):
+        return b"\n".join(one.encode() for one in value if isinstance(one, str))
+
+
+WRAPPERS: tuple[Wrapper, ...] = (
+    Wrapper(
+        "cri",
+        "A Kubernetes node's log; it cuts lines at 16 KiB",
+        "A time, stdout or stderr, and P or F stand before the text.",
+        "",
+        read_cri,
+        default_paths=("/var/log/pods/*/*/*.log",),
+    ),
+    Wrapper(
+        "docker",
+        "Docker's json-file log; it cuts lines at 16 KiB",
+        "An object of log, stream and time, perhaps attrs.",
+        "log",
+        read_docker,
+        default_paths=("/var/lib/docker/containers/*/*-json.log",),
+    ),
+    Wrapper(
+        "journald",
+        "systemd's journal, from `journalctl -o json --all`; it cuts lines at 48 KiB",
+        "An object with MESSAGE and __REALTIME_TIMESTAMP.",
+        "MESSAGE",
+        read_journal,
+    ),
+    *(
+        Wrapper(one.name, one.description, one.told_by, one.text, one.read, is_certain=False)
+        for one in shippers.SHIPPERS
+    ),
+)
+"""All that are known."""
+
+_BY_NAME = {one.name: one for one in WRAPPERS}
+_IN_JSON = tuple(one for one in WRAPPERS if one.text_key)
+
+
+_MAY_BEGIN_A_TEXT = (b'"', b"[", b"n")  # its bytes one by one; null where it was left out
+
+
+class _Texts(msgspec.Struct, gc=False):
+    log: msgspec.Raw = _ABSENT
+    message: msgspec.Raw = _ABSENT
+    MESSAGE: msgspec.Raw = _ABSENT
+    line: msgspec.Raw = _ABSENT
+
+
+_decode_texts = msgspec.json.Decoder(_Texts).decode
+
+
+def read_wrapped(data: bytes, known: str) -> ProgramLine | None:
+    """Return what an object holds if it wraps what a program wrote.
+
+    Args:
+        data: one record.
+        known: the name of the wrapper that the source was found to have; empty before.
+    """
+    if known and (found := _BY_NAME[known].read(data)) is not None:
+        return found
+    try:
+        texts = _decode_texts(data)
+    except REFUSED:
+        return None
+    for wrapper in _IN_JSON:
+        if bytes(getattr(texts, wrapper.text_key))[:1] in _MAY_BEGIN_A_TEXT:
+            found = wrapper.read(data)
+            if found is not None:
+                return found
+    return None
+
+
+def is_told(line: ProgramLine, known: str) -> bool:
+    """Tell whether a line is wrapped for certain, in a source that was found to have `known`."""
+    if line.wrapper == known or _BY_NAME[line.wrapper].is_certain:
+        return True
+    text = (line.text or b"").strip()
+    return text[:1] == b"{" and is_object(text)
+
+
+def is_object(text: bytes) -> bool:
+    """Is it one whole JSON object?"""
+    try:
+        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except REFUSED:
+        return False
+    return True
