@@ -1,6 +1,6 @@
 """What `kill -9` at random points costs the daemon, held against an undisturbed `diagnose`.
 
-    python tests/bench/kills.py [rename] [gzip] [copytruncate]
+    python tests/bench/kills.py [rename] [gzip] [copytruncate] [docker]
 
 LASTSIGNAL_KILLS (300), LASTSIGNAL_KILL_LINES (50000) and LASTSIGNAL_KILL_SEED say how many and
 which. Exits with 1 if a finding is missing, there twice, or changed.
@@ -94,4 +94,4 @@ def main(kinds: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["rename", "gzip", "copytruncate"]))
+    sys.exit(main(sys.argv[1:] or ["rename", "gzip", "copytruncate", "docker"]))

@@ -11,7 +11,8 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lastsignal.core.framing import Checkpoint, Framer, Record, Skip
+from lastsignal.core.framing import Checkpoint, Framer, Record, Skip, Unwrapped
+from lastsignal.core.framing.records import ProgramLine
 
 LIMIT = 200  # bytes: small enough that lines, objects and elements outgrow it
 Framed = tuple[list[Record], Counter[str], list[Skip]]
@@ -35,6 +36,47 @@ container_pieces = st.sampled_from(
     ]
 ).map(lambda line: line + b"\n")  # fmt: skip
 containers = st.lists(container_pieces, max_size=40).map(b"".join)
+
+
+def docker(stream: str, text: str, ends: bool) -> bytes:
+    """Return a piece of what a program wrote as Docker's json-file log has it."""
+    time = "2026-09-01T00:00:00Z"
+    return _one_line({"log": text + "\n" * ends, "stream": stream, "time": time})
+
+
+def cri(stream: str, text: str, ends: bool) -> bytes:
+    """Return the same as a Kubernetes node writes it."""
+    return f"2026-09-01T00:00:00Z {stream} {'F' if ends else 'P'} {text}\n".encode()
+
+
+def journald(stream: str, text: str, ends: bool) -> bytes:
+    """Return the same as `journalctl -o json` prints it."""
+    entry = {"__REALTIME_TIMESTAMP": "1788220800000000", "_STREAM_ID": stream, "MESSAGE": text}
+    return _one_line(entry if ends else {**entry, "_LINE_BREAK": "line-max"})
+
+
+def _one_line(value: dict[str, str]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+wrapped_pieces = st.sampled_from(
+    [
+        wrap(stream, text, ends)
+        for wrap in (docker, journald)
+        for stream in ("stdout", "stderr")
+        for text, ends in (
+            ('{"a":', False), ("1,", False), ('"b":2}', True), ('{"c":3}', True), ("}", True),
+            ("{", True), (" " * 60, False), ("plain text", True), ("", True), ("[", True),
+        )
+    ]
+    + [
+        b'{"date":1.5,"log":"{\\"f\\":1}"}\n', b'{"date":1.5,"log":"plain"}\n',
+        b'{"date":1.5,"log":"{\\"g\\":","_p":"P"}\n', b'{"date":1.5,"log":"1}","_p":"F"}\n',
+        b'{"MESSAGE":null,"__REALTIME_TIMESTAMP":"1"}\n',
+        b'{"d":5}\n', b'{"d":5}\n' * 70, b"noise\n", b"[\n", b'{"log":"x', b"2026-09-01 {",
+    ]
+)  # fmt: skip
+containers = st.one_of(containers, st.lists(wrapped_pieces, max_size=40).map(b"".join))
 sources = st.one_of(st.lists(pieces, max_size=60).map(b"".join), st.binary(max_size=400))
 cuts = st.lists(st.integers(1, 90), max_size=40)
 
@@ -91,7 +133,76 @@ def test_a_restart_anywhere_loses_nothing_and_repeats_nothing(
 
     expected = frame(data)
     assert (records, skipped) == expected[:2]
+    assert [whence(one) for one in records] == [whence(one) for one in expected[0]]
     assert samples[: len(expected[2])] == expected[2]
+
+
+Piece = tuple[str, str, bool]
+"""(stream, text, whether it ends the program's line)."""
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[dict[str, str], list[Piece]]:
+    """Draw what a program writes to its two streams, and the pieces in which a runtime has it."""
+    written, pieces_of = {}, {}
+    for stream in ("stdout", "stderr"):
+        text = draw(st.lists(pieces, max_size=30).map(b"".join)).decode("utf-8", "ignore")
+        written[stream] = text = "\n" + text.rstrip("\ufeff")
+        sizes = draw(st.lists(st.integers(1, 15), max_size=8)) or [15]
+        cut: list[Piece] = []
+        for line in text.split("\n")[:-1]:
+            while len(line) > sizes[0]:
+                cut.append((stream, line[: sizes[0]], False))
+                line, sizes = line[sizes[0] :], [*sizes[1:], sizes[0]]
+            cut.append((stream, line, True))
+        rest = text[text.rindex("\n") + 1 :]
+        cut += [(stream, rest[n : n + 15], False) for n in range(0, len(rest), 15)]
+        pieces_of[stream] = cut
+    merged: list[Piece] = []
+    while any(pieces_of.values()):
+        stream = draw(st.sampled_from([one for one, cut in pieces_of.items() if cut]))
+        merged.append(pieces_of[stream].pop(0))
+    return written, merged
+
+
+@given(made=programs(), wrap=st.sampled_from([docker, cri, journald]))
+def test_what_a_program_wrote_is_cut_as_if_it_stood_in_a_file_of_its_own(
+    made: tuple[dict[str, str], list[Piece]], wrap: Callable[[str, str, bool], bytes]
+) -> None:
+    written, cut = made
+    data = b"".join(wrap(*piece) for piece in cut)
+    records, skipped, _ = frame(data)
+    alone = {stream: frame(text.encode()) for stream, text in written.items()}
+
+    for stream, (expected, _, _) in alone.items():
+        found = [one for one in records if told(one).stream == stream]
+        assert [one[0] for one in found] == [one[0] for one in expected]
+    assert skipped == sum((counts for _, counts, _ in alone.values()), Counter())
+
+
+@given(data=containers)
+def test_a_wrapped_record_begins_in_the_line_at_its_offset(data: bytes) -> None:
+    for record in frame(data)[0]:
+        found, offset, line = record
+        assert line == 1 + data.count(b"\n", 0, offset)
+        if not isinstance(record, Unwrapped) or record.stands_so:
+            assert found == data[offset : offset + len(found)]
+        else:
+            first = b"{" if record.ended_by.start is None else found[:1]
+            assert data[offset : offset + 1] == first
+
+
+def whence(record: Record) -> tuple[str, object, bool] | None:
+    """Return who has wrapped a record, and what that tells."""
+    if not isinstance(record, Unwrapped):
+        return None
+    return record.ended_by.wrapper, record.ended_by.written, record.stands_so
+
+
+def told(record: Record) -> ProgramLine:
+    """Return the line that has ended a record which was wrapped."""
+    assert isinstance(record, Unwrapped)
+    return record.ended_by
 
 
 @given(data=sources)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from kit.wrapping import docker
 
 from lastsignal.core.incidents import Incident
 
@@ -62,15 +63,16 @@ def trace_lines(count: int, seed: int, runs: int = 40) -> Iterator[bytes]:
 class Writer:
     """Writes lines to a file in torn pieces, and rotates it now and then.
 
-    Rotation renames it, compresses what was renamed before (`gzip`), or copies and truncates it.
-    The writer is who rotates: what another would write between the copy and the cut, nobody has.
+    Rotation renames it, compresses what was renamed before (`gzip`), copies and truncates it, or
+    counts on what was renamed before and makes it `.1` (`docker`, whose lines are wrapped). The
+    writer is who rotates: what another would write between the copy and the cut, nobody has.
     """
 
     def __init__(
         self, folder: Path, lines: list[bytes], seed: int, rotate_every: int, how: str = "rename"
     ) -> None:
         self._how = how
-        self.path = folder / "trace.jsonl"
+        self.path = folder / ("c0ffee-json.log" if how == "docker" else "trace.jsonl")
         self.folder = folder
         self.written = 0
         self._lines = lines
@@ -106,12 +108,21 @@ class Writer:
             self._file.truncate(0)
             return
         self._file.close()
+        if self._how == "docker":
+            for number in range(self._rotations - 1, 0, -1):
+                self._counted(number).rename(self._counted(number + 1))
+            self.path.rename(self._counted(1))
+            self._file = self.path.open("ab", buffering=0)
+            return
         self.path.rename(self._rotated(self._rotations))
         self._file = self.path.open("ab", buffering=0)
         if self._how == "gzip" and former.exists():
             packed = former.with_name(f"{former.name}.gz")
             packed.write_bytes(gzip.compress(former.read_bytes()))
             former.unlink()
+
+    def _counted(self, number: int) -> Path:
+        return self.folder / f"{self.path.name}.{number}"
 
     def _rotated(self, number: int) -> Path:
         return self.folder / f"trace.jsonl-{20260101 + number}"
@@ -192,7 +203,10 @@ def treat_badly(
     """Write while the daemon runs and is killed again and again; return how often it was."""
     lines, kills, seed, how, _ = treatment
     chance = random.Random(seed)
-    writer = Writer(folder, list(trace_lines(lines, seed)), seed, treatment.rotate_every, how)
+    written = list(trace_lines(lines, seed))
+    if how == "docker":
+        written = [docker([line], chance.choice([60, 16_384])) for line in written]
+    writer = Writer(folder, written, seed, treatment.rotate_every, how)
     share = max(1, lines // (kills + 1))
     for number in range(kills):
         on_kill(number)

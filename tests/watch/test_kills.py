@@ -14,7 +14,7 @@ SEED = int(os.environ.get("LASTSIGNAL_KILL_SEED", "5"))
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("how", ["rename", "gzip", "copytruncate"])
+@pytest.mark.parametrize("how", ["rename", "gzip", "copytruncate", "docker"])
 def test_kills_at_random_points_change_no_finding(tmp_path: Path, how: str) -> None:
     folder, state = tmp_path / "traces", tmp_path / "state"
     folder.mkdir()

@@ -85,7 +85,7 @@ class Explainer:
             used=used,
             kept=kept,
             keys=list(value) if isinstance(value, dict) else [],
-            wrapper=record.wrapper if isinstance(record, Unwrapped) else None,
+            wrapper=record.ended_by.wrapper if isinstance(record, Unwrapped) else None,
         )
 
     def _fields(self, before: bytes, value: Any) -> tuple[list[str], list[str]]:

@@ -22,7 +22,7 @@ def lent_time(record: Record, clock: float, lent: float) -> float | None:
     """
     if not isinstance(record, Unwrapped):
         return None
-    time = parse_timestamp(record.written)
+    time = parse_timestamp(record.ended_by.written)
     if time is None or not (clock in (0.0, lent) or 0.0 <= time - clock < LEAST_ZONE):
         return None
     return max(time, clock)  # the lines of two streams may pass each other

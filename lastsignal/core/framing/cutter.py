@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 from lastsignal.core.framing.checkpoint import Checkpoint, Overlong
 from lastsignal.core.framing.grammar import (
@@ -25,8 +26,6 @@ from lastsignal.core.framing.nesting import USED_UP
 from lastsignal.core.framing.records import Record
 from lastsignal.core.framing.skips import SAMPLE_BYTES, Skips
 from lastsignal.core.framing.value import TORN, OpenValue
-
-_DIGITS = b"0123456789"
 
 
 class Cutter:
@@ -117,14 +116,16 @@ class Cutter:
         pieces = data.split(b"\n")
         last = pieces.pop()
         position, line = self.position, self._line
-        emit = self.records.append
-        plain = self._takes_objects_as_they_are()
+        emit = self._taker_of_objects()
+        plain = self.is_between_lines
         lines = iter(pieces)
         for piece in lines:
             if plain and piece and piece[0] == BRACE and piece[-1] == BRACE_END:
                 emit((piece, position, line))
             elif plain and piece.startswith(b"{") and piece.endswith(b"}\r"):
                 emit((piece[:-1], position, line))
+            elif plain and piece and self._is_taken_as_dated(piece, position, line):
+                pass
             else:
                 if self._value is not None and self._value.is_settled:
                     untaken, taken, count = self._value.take_lines(piece, lines)
@@ -135,7 +136,7 @@ class Cutter:
                     piece = untaken
                 self._line = line
                 self._take(piece, position, True)
-                plain = self._takes_objects_as_they_are()
+                plain = self.is_between_lines
             position += len(piece) + 1
             line += 1
         self._line = line
@@ -143,9 +144,9 @@ class Cutter:
             self._take(last, position, False)
         self.position = position + len(last)
 
-    def _takes_objects_as_they_are(self) -> bool:
-        """Whether a line that holds one object is a record, without a closer look."""
-        return self.is_between_lines
+    def _taker_of_objects(self) -> Callable[[Record], None]:
+        """Return what takes an object that is a line of its own."""
+        return self.records.append
 
     def _take(self, piece: bytes, base: int, complete: bool) -> None:
         """Use one line, or as much of it as has arrived."""
@@ -208,8 +209,7 @@ class Cutter:
         start = self._pass_separators(piece, position, base)
         if start == len(piece):
             return USED_UP
-        is_dated = start == position == 0 and piece[0] in _DIGITS
-        if is_dated and self._take_dated_line(piece, base):
+        if start == position == 0 and self._is_taken_as_dated(piece, base, self._line):
             return USED_UP
         if piece[start] == BRACE and (is_object(piece, start) or self._ends_with(BRACE_END, piece)):
             return self._begin_value(piece, start, base)
@@ -297,8 +297,8 @@ class Cutter:
         if data[0] == BRACKET and b"{" not in data:
             self.skips.add("not_an_object", line, offset, data)
         else:
-            self.records.append((data, offset, line))
+            self._taker_of_objects()((data, offset, line))
 
-    def _take_dated_line(self, piece: bytes, base: int) -> bool:
-        """Take a line that begins with a digit if it is what somebody else has wrapped."""
+    def _is_taken_as_dated(self, piece: bytes, base: int, line: int) -> bool:
+        """Take a whole line that somebody has wrapped behind its time; False for any other."""
         return False

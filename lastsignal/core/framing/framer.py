@@ -125,7 +125,8 @@ def first_record(data: bytes, limit: int) -> bytes:
     As much of it as is there; the bytes themselves where that cannot be told.
     """
     framer = Framer(limit)
-    records = framer.feed(data)
+    line = data[: data.find(b"\n") + 1]  # mostly enough
+    records = framer.feed(line) or framer.feed(data[len(line) :])
     if records and records[0][1] == 0:
         return records[0][0]
     held = framer.held_at(0) or read_torn_docker(data)

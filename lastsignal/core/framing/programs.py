@@ -12,6 +12,7 @@ from operator import attrgetter
 
 from lastsignal.core.framing.checkpoint import Checkpoint, Place, SavedStream
 from lastsignal.core.framing.cutter import Cutter
+from lastsignal.core.framing.grammar import BRACE
 from lastsignal.core.framing.records import ProgramLine, Record, Unwrapped
 from lastsignal.core.framing.skips import Skips
 
@@ -66,17 +67,17 @@ class Programs:
             offset: of its first byte.
             number: of the line.
         """
-        text, start = line.text, line.start
+        text, is_exact = line.text, line.start is not None
+        place = offset + (line.start or 0)
         if text is None:
             self._skips.add("message_left_out", number, offset, b"")
         if not text:
             return []
-        place = offset + (start or 0)
-        key = f"{line.wrapper} {line.stream}"
+        key = line.wrapper + line.stream
         stream = self._open.get(key)
         if stream is None:
-            if text[:1] == b"{" and text[-2:] == b"}\n" and text.find(b"\n") == len(text) - 1:
-                return [Unwrapped((text[:-1], place, number), line, stands_so=start is not None)]
+            if text[0] == BRACE and text[-2:] == b"}\n" and text.find(b"\n") == len(text) - 1:
+                return [Unwrapped((text[:-1], place, number), line, is_exact)]
             stream = self._open[key] = _Stream(self._skips, self._make)
         records = stream.take(line, text, place, number)
         if text.endswith(b"\n") and stream.cutter.is_between_lines:
@@ -152,7 +153,7 @@ class _Stream:
         index = bisect_right(self._places, start, key=_start_of)
         ends_here = index == len(self._places) or start + len(data) <= self._places[index].start
         stands_so = ends_here and self._places[index - 1].stands_so
-        return Unwrapped((data, offset, line), self._line, stands_so=stands_so)
+        return Unwrapped((data, offset, line), self._line, stands_so)
 
     def _place_of(self, start: int) -> tuple[int, int]:
         """Return offset and line of what stands at a byte of the stream."""

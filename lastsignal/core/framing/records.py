@@ -26,14 +26,13 @@ class ProgramLine(NamedTuple):
 class Unwrapped(Record):
     """A record that came out of a wrapped line: it begins in the line at its offset."""
 
-    wrapper: str
-    written: Any
-    """The time of the wrapper's line that ends it, as it stands there."""
+    ended_by: ProgramLine
+    """The last piece of it that came."""
     stands_so: bool
     """Whether its bytes stand so in the source, from its offset on."""
 
-    def __new__(cls, record: Record, line: ProgramLine, *, stands_so: bool) -> Self:
-        """Return the record with what the line tells of it."""
-        made = super().__new__(cls, record)
-        made.wrapper, made.written, made.stands_so = line.wrapper, line.written, stands_so
+    def __new__(cls, record: Record, line: ProgramLine, stands_so: bool) -> Self:
+        """Return the record with the piece that has ended it."""
+        made = tuple.__new__(cls, record)
+        made.ended_by, made.stands_so = line, stands_so
         return made

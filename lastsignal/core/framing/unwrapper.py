@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
 
 from lastsignal.core.framing.checkpoint import Checkpoint
 from lastsignal.core.framing.cutter import Cutter
-from lastsignal.core.framing.grammar import BRACE
 from lastsignal.core.framing.programs import Programs
+from lastsignal.core.framing.records import Record
 from lastsignal.core.framing.wrappers import is_told, read_cri, read_wrapped
 
+_DIGITS = b"0123456789"
 _MAX_PLAIN_OBJECTS = 64
 """A source whose first objects nobody has wrapped holds none that are: to look costs each line."""
 
@@ -53,33 +55,28 @@ class Unwrapper(Cutter):
         super().take_whole_tail()
         self.records += self._programs.take_whole_tails()
 
-    def _takes_objects_as_they_are(self) -> bool:
-        return not self._looks_at_objects and super()._takes_objects_as_they_are()
+    def _taker_of_objects(self) -> Callable[[Record], None]:
+        return self._take_object if self._looks_at_objects else self.records.append
 
     @property
     def _looks_at_objects(self) -> bool:
         return self._plain_objects < _MAX_PLAIN_OBJECTS
 
-    def _take_dated_line(self, piece: bytes, base: int) -> bool:
-        line = read_cri(piece)
-        if line is None:
-            return False
-        self.records += self._programs.take(line, base, self._line)
-        return True
-
-    def _emit(self, data: bytes, offset: int, line: int) -> None:
-        is_looked_at = self._looks_at_objects and data[0] == BRACE
-        if not (is_looked_at and self._unwrap(data, offset, line)):
-            super()._emit(data, offset, line)
-
-    def _unwrap(self, data: bytes, offset: int, line: int) -> bool:
-        """Take what a program wrote out of an object that wraps it; False for any other."""
-        found = read_wrapped(data, self._wrapper)
+    def _is_taken_as_dated(self, piece: bytes, base: int, line: int) -> bool:
+        found = read_cri(piece) if piece[0] in _DIGITS else None
         if found is None:
-            self._plain_objects += not self._wrapper
             return False
-        if not is_told(found, self._wrapper):
-            return False
-        self._wrapper, self._plain_objects = found.wrapper, 0
-        self.records += self._programs.take(found, offset, line)
+        self.records += self._programs.take(found, base, line)
         return True
+
+    def _take_object(self, record: Record) -> None:
+        """Take what a program wrote out of an object that wraps it; any other is a record."""
+        data, offset, number = record
+        line = read_wrapped(data, self._wrapper) if self._looks_at_objects else None
+        if line is None:
+            self._plain_objects += not self._wrapper
+        elif is_told(line, self._wrapper):
+            self._wrapper, self._plain_objects = line.wrapper, 0
+            self.records += self._programs.take(line, offset, number)
+            return
+        self.records.append(record)

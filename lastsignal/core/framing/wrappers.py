@@ -38,7 +38,7 @@ class Wrapper(NamedTuple):
 
 
 _match_cri = re.compile(
-    rb"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([PF])(?::\S{0,64})? "
+    rb"(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([PF])(?::\S{0,64})? "
 ).match
 
 
@@ -48,9 +48,9 @@ def read_cri(piece: bytes) -> ProgramLine | None:
     if header is None:
         return None
     start = header.end()
-    text = piece[start:] if header[2] == b"P" else piece[start:] + b"\n"
-    written = header[0].split(b" ", 1)[0].decode()
-    return ProgramLine("cri", header[1].decode(), text, written, start)
+    written, stream, tag = header.groups()
+    text = piece[start:] if tag == b"P" else piece[start:] + b"\n"
+    return ProgramLine("cri", stream.decode(), text, written.decode(), start)
 
 
 class _Docker(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -125,7 +125,8 @@ def _message(value: Any) -> bytes | None:
     try:
         return bytes(value)
     except (TypeError, ValueError):
-        return b"\n".join(one.encode() for one in value if isinstance(one, str))
+        are_texts = all(isinstance(one, str) for one in value)
+        return "\n".join(value).encode() if are_texts else None
 
 
 WRAPPERS: tuple[Wrapper, ...] = (

@@ -20,7 +20,16 @@ FOREIGN_SUFFIXES = frozenset(
 )
 """Never read: JSON in them is no trace. A file of any other name is read if it begins like one."""
 
-FOREIGN_NAMES = frozenset({"composer.json", "package-lock.json", "package.json", "tsconfig.json"})
+FOREIGN_NAMES = frozenset(
+    {
+        "composer.json",
+        "config.v2.json",  # Docker's, beside a container's log
+        "hostconfig.json",
+        "package-lock.json",
+        "package.json",
+        "tsconfig.json",
+    }
+)
 FOREIGN_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 _SNIFFED_BYTES = 4096
