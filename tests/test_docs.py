@@ -14,6 +14,7 @@ import yaml
 
 from lastsignal.cli import EPILOG, cli
 from lastsignal.commands.formats import markdown_table as dialect_table
+from lastsignal.commands.formats import wrapper_table
 from lastsignal.commands.rules import markdown_table as rule_table
 from lastsignal.core.ruletest import run_cases
 from lastsignal.edges.rulefiles import load_rules, read_rules
@@ -66,7 +67,11 @@ def test_the_readme_opens_with_what_the_product_really_says() -> None:
 
 
 def test_the_readme_s_tables_are_those_of_the_code() -> None:
-    tables = {"dialects": dialect_table(), "rules": rule_table(load_rules())}
+    tables = {
+        "dialects": dialect_table(),
+        "wrappers": wrapper_table(),
+        "rules": rule_table(load_rules()),
+    }
     for name, table in tables.items():
         if UPDATE:
             replace(rf"(<!-- {name}: begin [^\n]*-->\n).*?(<!-- {name}: end -->)", table + "\n")

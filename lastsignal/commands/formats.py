@@ -15,6 +15,7 @@ from lastsignal.commands.output import echo_json
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.custom import UserAliases
 from lastsignal.core.aliases.registry import LADDER
+from lastsignal.core.framing.wrappers import WRAPPERS, Wrapper
 from lastsignal.core.rule_shape import nearest
 from lastsignal.edges.terminal import console_for
 from lastsignal.errors import UsageError
@@ -40,25 +41,31 @@ def formats(
 ) -> int:
     """List the layouts that are recognised, how each is told apart, and its usual place.
 
-    With NAMES of formats or frameworks only these.
+    And what lines may be wrapped in: a container's log, the journal, what a log shipper writes.
+    With NAMES of formats, frameworks or wrappers only these.
 
     \b
     Examples:
       lastsignal formats
       lastsignal formats opencode
+      lastsignal formats docker
       lastsignal formats --check lastsignal.toml
     """
     if checked_path is not None:
         click.echo(f"{checked_path}: all right: {_told(read_aliases(checked_path))}")
         return 0
-    ladder = _chosen(ladder_from(alias_path), names)
+    ladder, wrappers = _chosen(ladder_from(alias_path), names)
     if as_json:
         rows = [_plain(dialect) for dialect in ladder]
         echo_json(rows)
     elif as_markdown:
-        click.echo(markdown_table(ladder))
+        click.echo(f"{markdown_table(ladder)}\n\n{wrapper_table(wrappers)}")
     else:
-        console_for(sys.stdout).print(_table(ladder, with_rule=bool(names)))
+        console = console_for(sys.stdout)
+        if ladder:
+            console.print(_table(ladder, with_rule=bool(names)))
+        if wrappers:
+            console.print(_wrappers(wrappers, with_rule=bool(names)))
     return 0
 
 
@@ -69,17 +76,32 @@ def markdown_table(ladder: Sequence[Dialect] = LADDER) -> str:
     return "\n".join(lines)
 
 
+def wrapper_table(wrappers: Sequence[Wrapper] = WRAPPERS) -> str:
+    """Return the table of what lines may be wrapped in as the README shows it."""
+    lines = ["| wrapper | what | told by |", "|---|---|---|"]
+    lines += [f"| `{one.name}` | {one.description} | {one.told_by} |" for one in wrappers]
+    return "\n".join(lines)
+
+
 def told_by(dialect: Dialect) -> str:
     """Return in words by what a record of a dialect is known."""
     return " ".join((inspect.getdoc(dialect.recognise) or "").split())
 
 
-def _chosen(ladder: Sequence[Dialect], names: Sequence[str]) -> Sequence[Dialect]:
+def _chosen(
+    ladder: Sequence[Dialect], names: Sequence[str]
+) -> tuple[Sequence[Dialect], Sequence[Wrapper]]:
     known = dict.fromkeys([one.name for one in ladder] + [one.framework for one in ladder])
+    known.update(dict.fromkeys(one.name for one in WRAPPERS))
     for name in names:
         if name not in known:
             raise UsageError(f"{name}: no such format; {nearest(name, known, 'there are')}")
-    return [one for one in ladder if not names or {one.name, one.framework} & set(names)]
+    if not names:
+        return ladder, WRAPPERS
+    return (
+        [one for one in ladder if {one.name, one.framework} & set(names)],
+        [one for one in WRAPPERS if one.name in names],
+    )
 
 
 def _plain(dialect: Dialect) -> dict[str, object]:
@@ -102,6 +124,16 @@ def _table(ladder: Sequence[Dialect], *, with_rule: bool) -> Table:
             lines.append(f"told by: {told_by(dialect)}")
         lines += dialect.default_paths
         table.add_row(dialect.name, dialect.framework, "\n".join(lines))
+    return table
+
+
+def _wrappers(wrappers: Sequence[Wrapper], *, with_rule: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("lines wrapped by")
+    table.add_column("what, how it is told apart, and where it is", overflow="fold")
+    for one in wrappers:
+        lines = [one.description, *([f"told by: {one.told_by}"] if with_rule else [])]
+        table.add_row(one.name, "\n".join([*lines, *one.default_paths]))
     return table
 
 

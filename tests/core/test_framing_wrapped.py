@@ -74,8 +74,19 @@ WRAPPED = {
         one_line(container_id="c1", container_name="/agent", source="stdout", log=OBJECT),
         None,
     ),
-    "fluent_message": (
+    "fluent of a pod, parsed": (
         one_line(time=TIME, stream="stdout", logtag="F", message=OBJECT, kubernetes=POD),
+        TIME,
+    ),
+    "fluent of the journal": (
+        one_line(date=1.5, MESSAGE=OBJECT, PRIORITY="6", _BOOT_ID="b", _SYSTEMD_UNIT="a.service"),
+        1.5,
+    ),
+    "vector of the journal": (
+        one_line(
+            host="h", message=OBJECT, source_type="journald", timestamp=TIME,
+            __REALTIME_TIMESTAMP="1788249600123456", _SYSTEMD_UNIT="a.service", PRIORITY="6",
+        ),
         TIME,
     ),
     "vector": (
@@ -153,6 +164,9 @@ INNER = '{"error": "no such file"}'
         {"line": INNER, "timestamp": TIME},
         {"line": INNER, "labels": ["a"], "timestamp": TIME},
         {"MESSAGE": INNER, "PRIORITY": "6"},
+        {"MESSAGE": INNER, "date": 1.5, "PRIORITY": "6"},
+        {"MESSAGE": INNER, "_BOOT_ID": "b", "status": "failed"},
+        {"message": INNER, "timestamp": TIME, "LEVEL": "INFO"},
         {"kubernetes": POD, "message": INNER, "trace_id": "t-1"},
         {"output": INNER, "tool": "search"},
     ],

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lastsignal.core.framing import as_written
+
 _HEAD_BYTES = 16_384
 _ESCAPES = re.compile(r"\x1b\[[0-9;]{0,16}m")
 
@@ -48,15 +50,11 @@ _LAYOUTS = (
         "The text of CrewAI's output_log_file",
         "name the file `….json`, or write the events of its event bus with `to_json()`",
     ),
-    _Layout(
-        re.compile(r'^\{"log":".{0,16000}"stream":"std(?:out|err)"', re.MULTILINE),
-        "Docker's json-file log wraps each line that the program wrote; read it through"
-        " `docker logs CONTAINER | lastsignal diagnose -`.",
-    ),
 )
 
 
 def advice_for(head: bytes) -> str | None:
     """Return what to write instead of a log that begins so; None for a layout not known here."""
-    text = _ESCAPES.sub("", head[:_HEAD_BYTES].decode("utf-8", "replace"))
+    written = as_written(head[:_HEAD_BYTES])
+    text = _ESCAPES.sub("", written.decode("utf-8", "replace"))
     return next((layout.advice for layout in _LAYOUTS if layout.pattern.search(text)), None)

@@ -53,6 +53,11 @@ def _nothing_told(formats: Sequence[str], skipped: Mapping[str, int]) -> str:
 
 
 def _by_reason(skipped: Mapping[str, int], heads: Sequence[bytes]) -> str:
+    if "message_left_out" in skipped:
+        return (
+            "`journalctl` has left out what is longer than 4 KiB; print it with `journalctl -o json"
+            " --all`"
+        )
     reason = max(skipped, key=lambda one: skipped[one], default="")
     if reason == "unrecognised_record":
         return (

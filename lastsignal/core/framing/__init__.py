@@ -1,7 +1,7 @@
 """Bytes → records with exact byte offsets and line numbers, whatever the framing and the chunks.
 
 `Framer` cuts a source that arrives in chunks; `first_record` finds one again; `salvage` looks for
-whole objects in a record that no decoder takes.
+whole objects in a record that no decoder takes; `as_written` shows a beginning without wrappers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Framer, fir
 from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
 from lastsignal.core.framing.skips import Skip
+from lastsignal.core.framing.wrappers import as_written
 
 __all__ = [
     "DEFAULT_MAX_RECORD_BYTES",
@@ -19,6 +20,7 @@ __all__ = [
     "Record",
     "Skip",
     "Unwrapped",
+    "as_written",
     "first_record",
     "salvage",
 ]

@@ -6,7 +6,8 @@ is taken for the agent's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,12 @@ from lastsignal.core.framing.records import ProgramLine
 
 _decode = msgspec.json.Decoder().decode
 
+_match_field = re.compile(r"[A-Z0-9_]+\Z").match
+"""As the fields of a journal's entry are called."""
+
 _IDENTITY = (
     "stream", "source", "container_id", "container_name", "file", "filename", "filepath", "path",
-    "log_path", "tag", "host", "hostname",
+    "log_path", "tag", "host", "hostname", "_STREAM_ID", "_SYSTEMD_UNIT", "_PID",
 )  # fmt: skip
 """Keys that tell one program's stream from another's."""
 
@@ -34,14 +38,16 @@ class Shipper:
     name: str
     description: str
     told_by: str
-    text: str
-    """The key of the program's text."""
+    texts: tuple[str, ...]
+    """Keys of the program's text, one of which is there."""
     keys: frozenset[str]
     """All that may stand beside it."""
     times: tuple[str, ...]
     """Keys of its time, the best one first."""
-    is_marked: Callable[[Mapping[str, Any]], bool]
-    """Does what only it writes stand there?"""
+    is_marked: Callable[[Mapping[str, Any], str], bool]
+    """Does what only it writes stand beside the text of this key?"""
+    gathers_journals: bool = False
+    """Whether a journal's own fields may stand beside it, too."""
 
     def read(self, data: bytes) -> ProgramLine | None:
         """Return what a line holds, None where it is not this shipper's."""
@@ -49,15 +55,20 @@ class Shipper:
             value = _decode(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        if not isinstance(value, dict) or not isinstance(text := value.get(self.text), str):
+        key = next((one for one in self.texts if one in value), "") if value else ""
+        if not isinstance(value, dict) or not isinstance(text := value.get(key), str):
             return None
-        if not self.keys.issuperset(value) or not self.is_marked(value):
+        if not (self._are_its_own(value.keys() - {key}) and self.is_marked(value, key)):
             return None
-        written = next((value[key] for key in self.times if key in value), None)
+        written = next((value[one] for one in self.times if one in value), None)
         line = text.encode()
         if not (line.endswith(b"\n") or _is_part(value)):
             line += b"\n"
         return ProgramLine(self.name, _stream_of(value), line, written)
+
+    def _are_its_own(self, keys: Set[str]) -> bool:
+        foreign = keys - self.keys
+        return not foreign or (self.gathers_journals and all(map(_match_field, foreign)))
 
 
 def _is_part(value: Mapping[str, Any]) -> bool:
@@ -74,88 +85,75 @@ def _stream_of(value: Mapping[str, Any]) -> str:
     return str([value.get(key) for key in _IDENTITY] + within + [value.get("labels")])
 
 
-def _is_fluent(value: Mapping[str, Any]) -> bool:
+def _is_fluent(value: Mapping[str, Any], text: str) -> bool:
     if value.get("stream", "stdout") not in ("stdout", "stderr"):
         return False
-    marks = ("date", "stream", "_p", "logtag", "container_id", "partial_id")
-    return _names_a_pod(value) or any(mark in value for mark in marks)
-
-
-def _is_fluent_message(value: Mapping[str, Any]) -> bool:
-    is_tagged = value.get("logtag") in ("F", "P") and "stream" in value
-    return _is_fluent(value) and (is_tagged or _names_a_pod(value))
-
-
-def _names_a_pod(value: Mapping[str, Any]) -> bool:
     pod = value.get("kubernetes")
-    return isinstance(pod, dict) and "pod_name" in pod
+    if isinstance(pod, dict) and "pod_name" in pod:
+        return True
+    if text == "log":
+        marks = ("date", "stream", "_p", "logtag", "container_id", "partial_id")
+        return any(mark in value for mark in marks)
+    if text == "message":
+        return value.get("logtag") in ("F", "P") and "stream" in value
+    return "_BOOT_ID" in value or "_SYSTEMD_UNIT" in value
 
 
-def _is_vector(value: Mapping[str, Any]) -> bool:
+def _is_vector(value: Mapping[str, Any], text: str) -> bool:
     return isinstance(value.get("source_type"), str) and "timestamp" in value
 
 
-def _is_beat(value: Mapping[str, Any]) -> bool:
+def _is_beat(value: Mapping[str, Any], text: str) -> bool:
     agent, own = value.get("agent"), value.get("@metadata")
     by = agent.get("type") if isinstance(agent, dict) else None
     by = by or (own.get("beat") if isinstance(own, dict) else None)
     return isinstance(by, str) and by.endswith("beat") and "@timestamp" in value
 
 
-def _is_loki(value: Mapping[str, Any]) -> bool:
+def _is_loki(value: Mapping[str, Any], text: str) -> bool:
     return isinstance(value.get("labels"), dict) and isinstance(value.get("timestamp"), str)
 
-
-_FLUENT_KEYS = _words(
-    "_p container_id container_name date docker file filename filepath fluentd_tag host hostname"
-    " kubernetes log_path logtag offset partial_id partial_last partial_message partial_ordinal"
-    " path source stream tag time timestamp @timestamp"
-)
-_FLUENT_TIMES = ("time", "@timestamp", "timestamp", "date")
 
 SHIPPERS: tuple[Shipper, ...] = (
     Shipper(
         "fluent",
-        "Fluent Bit or Fluentd, the text under `log`",
-        "Beside log only keys of theirs, one of them date, stream, _p, logtag, container_id,"
-        " partial_id or kubernetes; the text is an object.",
-        "log",
-        _FLUENT_KEYS | {"log"},
-        _FLUENT_TIMES,
+        "Fluent Bit or Fluentd",
+        "A text under log, message or MESSAGE that is an object, beside it only keys of theirs: a"
+        " pod; or stream, date, _p, container_id beside log; logtag beside message; fields of the"
+        " journal beside MESSAGE.",
+        ("log", "message", "MESSAGE"),
+        _words(
+            "_p container_id container_name date docker file filename filepath fluentd_tag host"
+            " hostname kubernetes log_path logtag offset partial_id partial_last partial_message"
+            " partial_ordinal path source stream tag time timestamp @timestamp"
+        ),
+        ("time", "@timestamp", "timestamp", "date"),
         _is_fluent,
-    ),
-    Shipper(
-        "fluent_message",
-        "Fluent Bit or Fluentd, the text under `message`",
-        "Beside message only keys of theirs, with kubernetes, or with stream and logtag; the text"
-        " is an object.",
-        "message",
-        _FLUENT_KEYS | {"message"},
-        _FLUENT_TIMES,
-        _is_fluent_message,
+        gathers_journals=True,
     ),
     Shipper(
         "vector",
         "Vector",
-        "Beside message only keys of its sources, with source_type and timestamp; the text is an"
-        " object.",
-        "message",
+        "A text under message that is an object, beside it only keys of Vector's sources, with"
+        " source_type and timestamp.",
+        ("message",),
         _words(
             "_partial container_created_at container_id container_name file host image kubernetes"
-            " label message offset pid source_type stream timestamp timestamp_end"
+            " label offset pid source_type stream timestamp timestamp_end"
         ),
         ("timestamp",),
         _is_vector,
+        gathers_journals=True,
     ),
     Shipper(
         "beats",
         "Filebeat",
-        "Beside message only keys of a Beat, with @timestamp and the Beat's name; the text is an"
-        " object.",
-        "message",
+        "A text under message that is an object, beside it only keys of a Beat, with @timestamp and"
+        " the Beat's name.",
+        ("message",),
         _words(
             "@metadata @timestamp @version agent cloud container data_stream docker ecs event"
-            " fields host input kubernetes log message orchestrator stream tags"
+            " fields host input kubernetes log orchestrator stream tags"
         ),
         ("@timestamp",),
         _is_beat,
@@ -163,9 +161,9 @@ SHIPPERS: tuple[Shipper, ...] = (
     Shipper(
         "loki",
         "Loki, from `logcli query -o jsonl`",
-        "An object of labels, line and timestamp; the text is an object.",
-        "line",
-        _words("labels line timestamp"),
+        "An object of labels, line and timestamp; the line is an object.",
+        ("line",),
+        _words("labels timestamp"),
         ("timestamp",),
         _is_loki,
     ),

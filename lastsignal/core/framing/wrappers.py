@@ -28,8 +28,8 @@ class Wrapper(NamedTuple):
     description: str
     """One line: whose, and what happens to a line that is too long for it."""
     told_by: str
-    text_key: str
-    """The key of the program's text; empty where the wrapper is no JSON."""
+    texts: tuple[str, ...]
+    """Keys of the program's text, one of which is there; empty where the wrapper is no JSON."""
     read: Callable[[bytes], ProgramLine | None]
     """Returns what a line holds, None where it is not this wrapper's."""
     is_certain: bool = True
@@ -134,7 +134,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
         "cri",
         "A Kubernetes node's log; it cuts lines at 16 KiB",
         "A time, stdout or stderr, and P or F stand before the text.",
-        "",
+        (),
         read_cri,
         default_paths=("/var/log/pods/*/*/*.log",),
     ),
@@ -142,7 +142,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
         "docker",
         "Docker's json-file log; it cuts lines at 16 KiB",
         "An object of log, stream and time, perhaps attrs.",
-        "log",
+        ("log",),
         read_docker,
         default_paths=("/var/lib/docker/containers/*/*-json.log",),
     ),
@@ -150,18 +150,18 @@ WRAPPERS: tuple[Wrapper, ...] = (
         "journald",
         "systemd's journal, from `journalctl -o json --all`; it cuts lines at 48 KiB",
         "An object with MESSAGE and __REALTIME_TIMESTAMP.",
-        "MESSAGE",
+        ("MESSAGE",),
         read_journal,
     ),
     *(
-        Wrapper(one.name, one.description, one.told_by, one.text, one.read, is_certain=False)
+        Wrapper(one.name, one.description, one.told_by, one.texts, one.read, is_certain=False)
         for one in shippers.SHIPPERS
     ),
 )
 """All that are known."""
 
 _BY_NAME = {one.name: one for one in WRAPPERS}
-_IN_JSON = tuple(one for one in WRAPPERS if one.text_key)
+_IN_JSON = tuple(one for one in WRAPPERS if one.texts)
 
 
 _MAY_BEGIN_A_TEXT = (b'"', b"[", b"n")  # its bytes one by one; null where it was left out
@@ -190,11 +190,14 @@ def read_wrapped(data: bytes, known: str) -> ProgramLine | None:
         texts = _decode_texts(data)
     except REFUSED:
         return None
-    for wrapper in _IN_JSON:
-        if bytes(getattr(texts, wrapper.text_key))[:1] in _MAY_BEGIN_A_TEXT:
-            found = wrapper.read(data)
-            if found is not None:
-                return found
+    there = {
+        key
+        for key in texts.__struct_fields__
+        if bytes(getattr(texts, key))[:1] in _MAY_BEGIN_A_TEXT
+    }
+    for wrapper in _IN_JSON if there else ():
+        if there.intersection(wrapper.texts) and (found := wrapper.read(data)) is not None:
+            return found
     return None
 
 
@@ -213,3 +216,12 @@ def is_object(text: bytes) -> bool:
     except REFUSED:
         return False
     return True
+
+
+def as_written(head: bytes) -> bytes:
+    """Return the lines that a source begins with as programs wrote them: for people to read."""
+    lines = []
+    for line in head.split(b"\n"):
+        found = read_cri(line) or read_wrapped(line, "")
+        lines.append(line + b"\n" if found is None else found.text or b"")
+    return b"".join(lines)

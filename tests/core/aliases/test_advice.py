@@ -24,14 +24,21 @@ def test_a_known_text_log_is_told_what_to_write_instead(head: bytes, words: str)
     assert words in advice
 
 
-def test_a_wrapped_log_is_told_how_to_be_read() -> None:
-    line = b'{"log":"{\\"event_type\\":\\"retry\\"}\\n","stream":"stdout","time":"2026-03-01"}'
-    assert "`docker logs CONTAINER | lastsignal diagnose -`" in (advice_for(line) or "")
+def test_a_text_log_is_known_within_the_lines_that_wrap_it() -> None:
+    wrapped = b'{"log":"> Entering new Agent chain...\\n","stream":"stdout","time":"2026-03-01"}\n'
+    for head in (wrapped, b"2026-03-01T10:00:00.5Z stdout F > Entering new Agent chain...\n"):
+        assert "FileCallbackHandler" in (advice_for(head) or "")
 
 
 @pytest.mark.parametrize(
     "head",
-    [b"", b'{"event_type": "tool_call"}\n', b"\xff\xfe\x00\x01", b"some other log\nof a program\n"],
+    [
+        b"",
+        b'{"log":"text\\n","stream":"stdout","time":"2026-03-01"}',
+        b'{"event_type": "tool_call"}\n',
+        b"\xff\xfe\x00\x01",
+        b"some other log\nof a program\n",
+    ],
 )
 def test_whatever_else_gets_no_advice(head: bytes) -> None:
     assert advice_for(head) is None

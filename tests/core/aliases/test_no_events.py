@@ -29,6 +29,8 @@ def read(data: bytes, ladder: tuple[Dialect, ...] = LADDER) -> Reader:
         (b"\n\n  \n", "it is empty"),
         (b"hello\nworld\n", "holds no JSON objects"),
         (b"42\n[1, 2]\n", "holds no JSON objects"),
+        (b'{"log":"hi\\n","stream":"stdout","time":"2026-03-01"}\n', "holds no JSON objects"),
+        (b'{"__REALTIME_TIMESTAMP":"1","MESSAGE":null}\n', "`journalctl -o json --all`"),
         (b"> Entering new Agent chain...\n", "FileCallbackHandler"),
         (b'{"foo": 1, "bar": 2}\n', "no layout that is known (keys: `foo`, `bar`)"),
         (b'{"foo": 1, "bar": 2}\n', "--aliases"),
