@@ -256,6 +256,24 @@ def test_a_line_that_was_cut_is_one_record(whole: str, parts: list[str]) -> None
     assert read(log) == [(OBJECT, 1), (LONG, 2), (OBJECT, 5)]
 
 
+def test_docker_s_lines_whose_newlines_were_taken_away_are_lines() -> None:
+    log = docker("starting") + docker(OBJECT) + docker("INFO " + OBJECT) + docker("done")
+
+    records, skipped = frame(log)
+
+    assert [(data.decode(), line) for data, _, line in records] == [(OBJECT, 2), (OBJECT, 3)]
+    assert skipped == {"not_json": 2}
+
+
+@pytest.mark.parametrize("size", [100, 16_384])
+def test_a_log_that_begins_with_a_line_that_was_cut_is_no_log_without_newlines(size: int) -> None:
+    record = json.dumps({"text": "y" * 40_000, "more": {"a": 1}})
+    text = f"INFO agent: {record}\n"
+    parts = [text[start : start + size] for start in range(0, len(text), size)]
+
+    assert read("".join(map(docker, parts))) == [(record, 1)]
+
+
 def test_the_parts_of_two_streams_do_not_mix() -> None:
     first, second = ('{"a":', "1}"), ('{"e":', "2}")
     a_node = cri("P", first[0]) + cri("P", second[0], "stderr")
@@ -298,6 +316,21 @@ def test_several_lines_in_one_entry_of_the_journal_are_read_one_by_one() -> None
     assert read(entry(['{"a":1}', '{"b":2}'])) == [('{"a":1}', 1), ('{"b":2}', 1)]
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "\x1e" + entry(OBJECT),
+        "data: " + entry(OBJECT) + "\n",
+        json.dumps(json.loads(entry(OBJECT)), indent=8) + "\n",
+    ],
+    ids=["json-seq", "json-sse", "json-pretty"],
+)
+def test_whatever_journalctl_calls_json_is_read(printed: str) -> None:
+    lines = printed.count("\n")
+
+    assert read(printed * 3) == [(OBJECT, 1 + lines * number) for number in range(3)]
+
+
 def test_what_journalctl_leaves_out_is_counted() -> None:
     records, skipped = frame(entry(OBJECT) + entry(None) + entry(OBJECT))
 
@@ -331,11 +364,13 @@ def test_the_offset_of_a_record_is_that_of_its_first_byte_or_of_the_line_that_es
 
 
 def test_a_cut_line_that_never_ends_is_torn_and_one_beyond_the_limit_is_counted() -> None:
-    for part, end, start in (
-        (cri("P", "x" * 100), cri("F", "x"), cri("P", '{"a":')),
-        (docker("x" * 100), docker("x\n"), docker('{"a":')),
+    for whole, part, end, start in (
+        (cri("F", "{}"), cri("P", "x" * 100), cri("F", "x"), cri("P", '{"a":')),
+        (docker("{}\n"), docker("x" * 100), docker("x\n"), docker('{"a":')),
     ):
-        assert frame(part * 3 + end + start, 200) == ([], {"record_too_long": 1, "torn_line": 1})
+        records, skipped = frame(whole + part * 3 + end + start, 200)
+        assert [(data, line) for data, _, line in records] == [(b"{}", 1)]
+        assert skipped == {"record_too_long": 1, "torn_line": 1}
 
 
 def test_a_line_in_very_many_parts_is_found_where_it_begins() -> None:

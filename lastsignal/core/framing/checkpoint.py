@@ -59,5 +59,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     """Who wraps the source's lines, as far as that was found."""
     plain_objects: int = 0
     """How many of its objects were wrapped by nobody, as long as no other was found."""
+    ends_lines: bool = False
+    """Whether a newline has stood at the end of a wrapped line."""
     streams: dict[str, SavedStream] = {}
     """What is held of streams whose lines are wrapped."""

@@ -16,8 +16,9 @@ BRACE, BRACE_END, BRACKET, BRACKET_END = b"{}[]"
 is_utf16 = re.compile(rb"\xff\xfe|\xfe\xff|[{\[]\0[^\0]\0|\0[{\[]\0[^\0]").match
 """A source's first bytes: a byte order mark, or a JSON text without one."""
 
-pass_between_values = passer(rb"[\s\0,\]]*")
-"""Also over the commas and the closing bracket of an array that was taken for lines."""
+pass_between_values = passer(rb"[\s\0,\]\x1e]*")
+"""Also over the commas and the closing bracket of an array that was taken for lines, and over what
+parts the texts of a JSON sequence (RFC 7464)."""
 pass_between_elements = passer(rb"[\s,]*")
 
 is_object = re.compile(rb'\{\s*(?:["}]|\Z)').match

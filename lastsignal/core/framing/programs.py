@@ -21,7 +21,6 @@ _MAX_PLACES = 64  # of what one stream holds; a record may begin in its first tw
 
 _start_of = attrgetter("start")
 
-
 _NO_LINE = ProgramLine("", "", b"", None)
 
 MakeCutter = Callable[[Checkpoint], Cutter]
@@ -59,6 +58,10 @@ class Programs:
         held = (one.cutter.held for one in self._open.values() if one.begins_at(offset))
         return next(held, b"")
 
+    def holds(self, line: ProgramLine) -> bool:
+        """Tell whether a line may go on with what its stream holds."""
+        return _key(line) in self._open
+
     def take(self, line: ProgramLine, offset: int, number: int) -> list[Record]:
         """Return the records that a line of the log completes.
 
@@ -73,7 +76,7 @@ class Programs:
             self._skips.add("message_left_out", number, offset, b"")
         if not text:
             return []
-        key = line.wrapper + line.stream
+        key = _key(line)
         stream = self._open.get(key)
         if stream is None:
             if text[0] == BRACE and text[-2:] == b"}\n" and text.find(b"\n") == len(text) - 1:
@@ -111,6 +114,10 @@ class Programs:
         stream = self._open.pop(next(iter(self._open)))
         stream.cutter.finish()
         return stream.drain()
+
+
+def _key(line: ProgramLine) -> str:
+    return line.wrapper + line.stream
 
 
 class _Stream:

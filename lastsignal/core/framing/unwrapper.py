@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from lastsignal.core.framing.checkpoint import Checkpoint
 from lastsignal.core.framing.cutter import Cutter
 from lastsignal.core.framing.programs import Programs
-from lastsignal.core.framing.records import Record
-from lastsignal.core.framing.wrappers import is_told, read_cri, read_wrapped
+from lastsignal.core.framing.records import ProgramLine, Record
+from lastsignal.core.framing.wrappers import is_told, is_whole, read_cri, read_wrapped
 
 _DIGITS = b"0123456789"
 _MAX_PLAIN_OBJECTS = 64
@@ -25,6 +25,7 @@ class Unwrapper(Cutter):
         super().__init__(limit, resume)
         self._wrapper = resume.wrapper
         self._plain_objects = resume.plain_objects
+        self._ends_lines = resume.ends_lines
         self._programs = Programs(limit, self.skips, partial(Cutter, limit), resume.streams)
 
     @property
@@ -42,6 +43,7 @@ class Unwrapper(Cutter):
             super().checkpoint(),
             wrapper=self._wrapper,
             plain_objects=self._plain_objects,
+            ends_lines=self._ends_lines,
             streams=self._programs.save(),
         )
 
@@ -77,6 +79,16 @@ class Unwrapper(Cutter):
             self._plain_objects += not self._wrapper
         elif is_told(line, self._wrapper):
             self._wrapper, self._plain_objects = line.wrapper, 0
+            if not self._ends_lines:
+                line = self._with_its_end(line)
             self.records += self._programs.take(line, offset, number)
             return
         self.records.append(record)
+
+    def _with_its_end(self, line: ProgramLine) -> ProgramLine:
+        """End a line whose newline a shipper has taken away, as from all before it."""
+        text = line.text or b""
+        self._ends_lines = text.endswith(b"\n")
+        if self._ends_lines or self._programs.holds(line) or not is_whole(line):
+            return line
+        return line._replace(text=text + b"\n")

@@ -13,9 +13,13 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from lastsignal.core.framing import shippers
+from lastsignal.core.framing.grammar import find_object
 from lastsignal.core.framing.records import ProgramLine
 
 _ABSENT = msgspec.Raw(b"")
+
+_LEAST_DOCKER_PART = 16_000
+"""Bytes: it cuts at 16 KiB, and replaces what is no UTF-8."""
 
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What a decoder raises at a line that is not the wrapper's."""
@@ -207,6 +211,18 @@ def is_told(line: ProgramLine, known: str) -> bool:
         return True
     text = (line.text or b"").strip()
     return text[:1] == b"{" and is_object(text)
+
+
+def is_whole(line: ProgramLine) -> bool:
+    """Tell whether a line is no part of one, though it has no newline.
+
+    Docker keeps newlines, and parts of lines have none; who ships its logs may take them all away.
+    """
+    text = line.text or b""
+    if line.wrapper != "docker" or len(text) >= _LEAST_DOCKER_PART:
+        return False
+    found = find_object(text)
+    return found is None or is_object(text[found.start() :].strip())
 
 
 def is_object(text: bytes) -> bool:
