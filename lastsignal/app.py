@@ -18,11 +18,11 @@ from lastsignal.core.aliases.no_events import HEAD_BYTES, advise
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
+from lastsignal.core.diagnosis.findings import Evidence, Finding
+from lastsignal.core.diagnosis.report import InputSummary, Report
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
-from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.framing import Framer, Record, Skip
-from lastsignal.core.report import InputSummary, Report
 from lastsignal.core.rules import Rule
 from lastsignal.edges.inputs import Place, Source, read_excerpts
 from lastsignal.errors import InputError

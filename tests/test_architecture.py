@@ -131,3 +131,17 @@ def test_no_module_is_a_grab_bag() -> None:
     names = {path.stem for path in MODULES}
 
     assert not names & {"utils", "util", "helpers", "helper", "common", "misc"}
+
+
+def test_packages_of_the_core_never_run_in_a_circle() -> None:
+    known = {module_name(module) for module in MODULES}
+    needs: dict[str, set[str]] = {}
+    for path in MODULES:
+        name = module_name(path)
+        if name.startswith("core."):
+            others = {one.split(".")[1] for one in own_imports(path, known) if "core." in one}
+            needs.setdefault(name.split(".")[1], set()).update(others - {name.split(".")[1]})
+
+    while leaves := {name for name, others in needs.items() if not others}:
+        needs = {name: others - leaves for name, others in needs.items() if name not in leaves}
+    assert not needs

@@ -13,10 +13,10 @@ import jsonschema
 import pytest
 import yaml
 
-from lastsignal.core.conditions import FIELDS, MODIFIERS, parse_condition
-from lastsignal.core.rule_text import RuleText
 from lastsignal.core.rules import parse_rule
-from lastsignal.core.windows import WINDOW_KINDS
+from lastsignal.core.rules.conditions import FIELDS, MODIFIERS, parse_condition
+from lastsignal.core.rules.text import RuleText
+from lastsignal.core.rules.windows import WINDOW_KINDS
 from lastsignal.edges.rulefiles import builtin_rules, load_rules
 from lastsignal.edges.rulefiles.reference import detectors, language
 from lastsignal.edges.rulefiles.schema import schema, schema_text

@@ -20,8 +20,8 @@ from kit.samples import folder
 
 from lastsignal.app import diagnose
 from lastsignal.core.aliases.recognition import REFUSALS
-from lastsignal.core.findings import Finding
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.findings import Finding
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.core.rules import SEVERITIES, Rule
 from lastsignal.edges.inputs import open_sources
 from lastsignal.edges.rulefiles import load_rules

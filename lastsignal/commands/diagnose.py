@@ -16,7 +16,7 @@ from lastsignal.commands.aliases import aliases_option, ladder_from
 from lastsignal.commands.configured_rules import tuned
 from lastsignal.commands.normalize import no_event_message
 from lastsignal.commands.output import write
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.inputs import Source, open_sources
 from lastsignal.edges.report import FORMATS, Options, quoted, render, wants_color

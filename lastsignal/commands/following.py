@@ -10,7 +10,7 @@ import click
 from lastsignal.commands.missing import missing_paths
 from lastsignal.commands.printing import print_events, told
 from lastsignal.core.aliases.contract import Dialect
-from lastsignal.core.report import InputSummary
+from lastsignal.core.diagnosis.report import InputSummary
 from lastsignal.edges.tailer import Trouble
 from lastsignal.errors import UsageError
 from lastsignal.watch.following import Followed, follow

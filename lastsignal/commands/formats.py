@@ -16,7 +16,7 @@ from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.custom import UserAliases
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.framing.wrappers import WRAPPERS, Wrapper
-from lastsignal.core.rule_shape import nearest
+from lastsignal.core.spelling import nearest
 from lastsignal.edges.terminal import console_for
 from lastsignal.errors import UsageError
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lastsignal.core.diagnosis import diagnose_trace
+from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.durations import parse_duration
 from lastsignal.core.engine import Engine
-from lastsignal.core.findings import Finding
-from lastsignal.core.rule_cases import SOURCE, START, case_events
 from lastsignal.core.rules import Rule, RuleCase
+from lastsignal.core.rules.cases import SOURCE, START, case_events
 
 _TEXTS = ("summary", "cause", "remedy")
 

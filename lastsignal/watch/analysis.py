@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
+from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
-from lastsignal.core.findings import Finding
 from lastsignal.core.groups import Group
 from lastsignal.core.incidents import Incident, IncidentBook, Notice, Silence
 from lastsignal.core.rules import Rule

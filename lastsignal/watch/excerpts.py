@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lastsignal.core.findings import Evidence
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.framing import first_record
 from lastsignal.core.incidents import Incident, Notice
 from lastsignal.edges.inputs.excerpts import excerpt_of

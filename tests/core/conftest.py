@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from lastsignal.core.aliases.judging import judge
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
 from lastsignal.core.groups import Group
+from lastsignal.core.judging import judge
 from lastsignal.core.rules import Rule, parse_rule
 
 T0 = 1_700_000_000.0

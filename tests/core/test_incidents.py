@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastsignal.core.findings import Evidence, Finding, finding_id
+from lastsignal.core.diagnosis.findings import Evidence, Finding, finding_id
 from lastsignal.core.incidents import (
     MAX_DIGEST_INCIDENTS,
     Incident,

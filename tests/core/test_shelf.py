@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lastsignal.core.shelf import Shelf
-from lastsignal.core.traces import TraceState
+from lastsignal.core.engine.shelf import Shelf
+from lastsignal.core.engine.traces import TraceState
 
 
 def shelf(count: int, max_live: int) -> Shelf:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lastsignal.core.templates import Template
+from lastsignal.core.rules.templates import Template
 
 
 def filled(source: str, **values: Any) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lastsignal.core.diagnosis import Diagnosis, Moment
-from lastsignal.core.findings import Evidence, Finding
+from lastsignal.core.diagnosis.findings import Evidence, Finding
+from lastsignal.core.diagnosis.report import InputSummary, Report
 from lastsignal.core.groups import Progress
-from lastsignal.core.report import InputSummary, Report
 
 START = 1730412300.1
 

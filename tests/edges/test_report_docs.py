@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import lastsignal
-from lastsignal.core.report import SCHEMA_VERSION
+from lastsignal.core.diagnosis.report import SCHEMA_VERSION
 from lastsignal.edges.report import FORMATS
 from lastsignal.edges.report.markdown import MAX_CHARACTERS
 from lastsignal.edges.report.sarif import LEVELS

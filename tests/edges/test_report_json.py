@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import lastsignal.edges.report as formats
-from lastsignal.core.report import SCHEMA_VERSION, Report
+from lastsignal.core.diagnosis.report import SCHEMA_VERSION, Report
 from lastsignal.edges.report import document
 
 SCHEMA_PATH = Path(formats.__file__).with_name("schema-1.json")

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.core.rules import Severity
 from lastsignal.edges.report import Options, render
 

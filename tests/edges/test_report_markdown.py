@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from markdown_it import MarkdownIt
 
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.edges.report import render
 from lastsignal.edges.report.markdown import MAX_CHARACTERS, code, escape, prose
 

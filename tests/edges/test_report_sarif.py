@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.edges.report import Options, render
 from lastsignal.edges.report.sarif import uri_of
 

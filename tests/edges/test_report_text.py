@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from rich.cells import cell_len
 
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.edges.report import FORMATS, Options, render, wants_color
 from lastsignal.errors import UsageError
 

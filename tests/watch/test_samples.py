@@ -12,7 +12,7 @@ from watch.harness import incidents
 from watch.kit import Watch, wait_for
 
 from lastsignal.app import diagnose
-from lastsignal.core.findings import Evidence
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.framing import Framer
 from lastsignal.core.rules import Rule
 from lastsignal.edges.inputs import open_sources

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from rich.table import Table
 
 from lastsignal.commands.output import echo_json
 from lastsignal.commands.rules.options import json_option, paths_option
-from lastsignal.core.explanation import explain_rule
 from lastsignal.core.rules import Rule
+from lastsignal.core.rules.explanation import explain_rule
+from lastsignal.core.spelling import did_you_mean
 from lastsignal.edges.rulefiles import load_rules
 from lastsignal.edges.terminal import console_for
 from lastsignal.errors import UsageError
@@ -51,8 +51,7 @@ def show(rule_id: str, paths: tuple[Path, ...], as_json: bool) -> int:
     by_id = {rule.id: rule for rule in load_rules(paths)}
     rule = by_id.get(rule_id)
     if rule is None:
-        close = difflib.get_close_matches(rule_id, by_id, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else "see `lastsignal rules list`"
+        hint = did_you_mean(rule_id, by_id, "see `lastsignal rules list`")
         raise UsageError(f"there is no rule `{rule_id}`; {hint}")
     if as_json:
         echo_json({**_summary(rule), "explanation": explain_rule(rule)})

@@ -10,7 +10,7 @@ from lastsignal.core.aliases.custom import Layout, Scalar, UserAliases
 from lastsignal.core.aliases.flat_table import Happened, plain_word
 from lastsignal.core.aliases.flat_words import ALIASES
 from lastsignal.core.events import EVENT_TYPES, STATUSES, EventType, Status
-from lastsignal.core.rule_shape import nearest
+from lastsignal.core.spelling import nearest
 
 Place = tuple[str | int, ...]
 Complain = Callable[[Place, str, str], None]

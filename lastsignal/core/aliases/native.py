@@ -15,9 +15,9 @@ from lastsignal.core.aliases import flat
 from lastsignal.core.aliases.contract import Decoded, Dialect
 from lastsignal.core.aliases.error_text import error_in_text
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
-from lastsignal.core.aliases.judging import judge
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import EVENT_TYPES, Event
+from lastsignal.core.judging import judge
 from lastsignal.core.timestamps import EARLIEST, LATEST
 
 _NONE = msgspec.Raw(b"")

@@ -12,7 +12,6 @@ from msgspec.structs import asdict
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently, fault_in
-from lastsignal.core.aliases.judging import judge
 from lastsignal.core.aliases.lending import LEAST_ZONE, lent_time
 from lastsignal.core.aliases.long_names import LONG_RECORD, shorten_names
 from lastsignal.core.aliases.order import Order
@@ -22,6 +21,7 @@ from lastsignal.core.aliases.saved_reader import SavedReader
 from lastsignal.core.events import Event
 from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
+from lastsignal.core.judging import judge
 
 AHEAD_SECONDS = 86_400.0
 """How far ahead of the world, and of the records before it, a record's time counts as damage: one

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from lastsignal.core.findings import Finding
+from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.incidents.agenda import Agenda
 from lastsignal.core.incidents.causes import Causes
 from lastsignal.core.incidents.clock import clamped, latest_time

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from lastsignal.core.findings import Evidence
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.rules import SEVERITIES, Severity
 
 NoticeKind = Literal["opened", "repeated", "resolved", "digest"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from lastsignal.core.findings import Finding
+from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.incidents.model import Incident
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from msgspec import inspect
 
 from lastsignal.core.addresses import Address, parse_address
 from lastsignal.core.durations import Duration, parse_duration
+from lastsignal.core.spelling import did_you_mean, meant
 from lastsignal.edges.config.kinds import describe, fields_of, is_table, kind_of
 from lastsignal.edges.config.places import Places, RawTable
 from lastsignal.edges.config.positions import Place, show_place
@@ -135,13 +135,11 @@ class Decoding:
 
     def _unknown(self, key: str, names: list[str], place: Place) -> tuple[str, str]:
         where = f" in [{show_place(place)}]" if place else ""
-        close = difflib.get_close_matches(key, names, n=1)
-        if close:
-            return f"unknown key `{key}`{where}", f"did you mean `{close[0]}`?"
-        elsewhere = difflib.get_close_matches(key, self.known, n=1)
-        if elsewhere:
-            return f"unknown key `{key}`{where}", f"did you mean `{self.known[elsewhere[0]]}`?"
-        return f"unknown key `{key}`{where}", f"it takes {', '.join(names)}"
+        elsewhere = meant(key, self.known)
+        otherwise = f"it takes {', '.join(names)}"
+        if elsewhere is not None:
+            otherwise = f"did you mean `{self.known[elsewhere]}`?"
+        return f"unknown key `{key}`{where}", did_you_mean(key, names, otherwise)
 
 
 def _called(place: Place) -> str:
@@ -161,8 +159,7 @@ def _shown(raw: object) -> str:
 def _near(raw: object, kind: inspect.Type) -> str:
     if not isinstance(kind, inspect.LiteralType) or not isinstance(raw, str):
         return ""
-    close = difflib.get_close_matches(raw.lower(), [str(value) for value in kind.values], n=1)
-    return close[0] if close else ""
+    return meant(raw.lower(), map(str, kind.values)) or ""
 
 
 def _fits(raw: object, kind: inspect.Type) -> bool:

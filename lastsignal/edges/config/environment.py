@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from lastsignal.core.spelling import did_you_mean
 from lastsignal.edges.config.kinds import fields_of, is_table, kind_of
 from lastsignal.edges.config.places import Places
 from lastsignal.edges.config.positions import Place
@@ -63,8 +63,7 @@ def apply_environment(
             _put(raw, place, _value(text, kind, variable))
             places.others[place] = variable
         elif not _OF_KUBERNETES.match(variable):
-            close = difflib.get_close_matches(variable, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else "see docs/configuration.md"
+            hint = did_you_mean(variable, known, "see docs/configuration.md")
             warnings.append(Problem(variable, 0, "the variable is unknown", hint, "warning"))
     return warnings
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from lastsignal.core.rules import Rule
+from lastsignal.core.spelling import did_you_mean
 from lastsignal.edges.config.loading import LoadedConfig
 from lastsignal.edges.config.positions import Place
 from lastsignal.edges.config.schema import Params
@@ -36,7 +36,7 @@ def check_rules(loaded: LoadedConfig, rules: Sequence[Rule]) -> list[Problem]:
             loaded.places.problem(
                 (*place, param),
                 f"the rule `{name}` has no parameter `{param}`",
-                _hint(param, known) or f"it has: {', '.join(known) or 'none'}",
+                did_you_mean(param, known, f"it has: {', '.join(known) or 'none'}"),
             )
             for param in params
             if param not in known
@@ -55,10 +55,5 @@ def _all_params(loaded: LoadedConfig) -> Iterator[tuple[Place, Params]]:
 
 
 def _no_rule(loaded: LoadedConfig, place: Place, name: str, by_id: Mapping[str, Rule]) -> Problem:
-    hint = _hint(name, by_id) or "see `lastsignal rules list`"
+    hint = did_you_mean(name, by_id, "see `lastsignal rules list`")
     return loaded.places.problem(place, f"there is no rule `{name}`", hint)
-
-
-def _hint(name: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean `{close[0]}`?" if close else ""

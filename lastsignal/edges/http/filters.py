@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from starlette.datastructures import QueryParams
 
 from lastsignal.core.incidents import Incident, rank
 from lastsignal.core.rules import SEVERITIES
+from lastsignal.core.spelling import did_you_mean
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
@@ -66,8 +66,7 @@ class Filter:
         wanted: dict[str, frozenset[str]] = {}
         for name in query:
             if name not in FILTERS:
-                close = difflib.get_close_matches(name, FILTERS, n=1)
-                hint = f"did you mean `{close[0]}`?" if close else f"there are {_list(FILTERS)}"
+                hint = did_you_mean(name, FILTERS, f"there are {_list(FILTERS)}")
                 raise FilterError(f"`{name[:50]}` is no filter; {hint}")
             if name != "limit":
                 values = [one for text in query.getlist(name) for one in text.split(",") if one]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.durations import show_duration
-from lastsignal.core.findings import Evidence
 from lastsignal.core.incidents import Incident, Notice, rank, standing_since, told_severity
 from lastsignal.edges.notify.document import document_of
 from lastsignal.edges.notify.letter import Letter, Line, Part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lastsignal.core.findings import Evidence
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.incidents import Incident, Notice, told_severity
 from lastsignal.core.redaction import redact_values
 from lastsignal.edges.notify.wording import clean

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lastsignal.core.findings import Finding
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.findings import Finding
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.edges.report import json_document, junit, markdown, ndjson, sarif, text
 from lastsignal.edges.report.options import Options, wants_color
 from lastsignal.errors import UsageError

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from lastsignal.core.diagnosis import Diagnosis
-from lastsignal.core.findings import Finding
+from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.report import phrases
 

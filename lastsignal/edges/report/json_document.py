@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import isfinite
 
-from lastsignal.core import diagnosis, findings
+from lastsignal.core import diagnosis
+from lastsignal.core.diagnosis import findings
+from lastsignal.core.diagnosis.report import SCHEMA_VERSION, InputSummary, Report
 from lastsignal.core.groups import Progress
-from lastsignal.core.report import SCHEMA_VERSION, InputSummary, Report
 from lastsignal.edges.report import document
 from lastsignal.edges.report.json_text import encode, indented
 from lastsignal.edges.report.options import Options

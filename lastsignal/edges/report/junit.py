@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from lastsignal.core.diagnosis import Diagnosis
-from lastsignal.core.findings import Finding
-from lastsignal.core.report import InputSummary, Report
+from lastsignal.core.diagnosis.findings import Finding
+from lastsignal.core.diagnosis.report import InputSummary, Report
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.report import phrases, tallies
 from lastsignal.edges.report.options import Options

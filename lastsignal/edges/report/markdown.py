@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from lastsignal.core.diagnosis import Diagnosis
-from lastsignal.core.findings import Evidence, Finding
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.findings import Evidence, Finding
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.edges.report import importance, phrases, tallies
 from lastsignal.edges.report.importance import Fold
 from lastsignal.edges.report.options import Options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lastsignal.core.report import SCHEMA_VERSION, Report
+from lastsignal.core.diagnosis.report import SCHEMA_VERSION, Report
 from lastsignal.edges.report.json_document import trace_of
 from lastsignal.edges.report.json_text import encode
 from lastsignal.edges.report.options import Options

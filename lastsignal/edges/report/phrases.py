@@ -12,8 +12,8 @@ from math import isfinite
 from typing import TypeVar
 
 from lastsignal.core.diagnosis import Diagnosis, Moment, Outcome
+from lastsignal.core.diagnosis.findings import Evidence, Finding
 from lastsignal.core.durations import show_duration
-from lastsignal.core.findings import Evidence, Finding
 from lastsignal.core.groups import Progress
 from lastsignal.edges.report.visible import escaped, focused, shorten, visible
 

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 from lastsignal.core.diagnosis import Diagnosis
-from lastsignal.core.findings import Evidence, Finding
-from lastsignal.core.report import InputSummary, Report
+from lastsignal.core.diagnosis.findings import Evidence, Finding
+from lastsignal.core.diagnosis.report import InputSummary, Report
 from lastsignal.core.rules import Severity
 from lastsignal.edges.report import phrases, tallies
 from lastsignal.edges.report.json_text import encode, indented

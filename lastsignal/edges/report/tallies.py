@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from lastsignal.core.aliases.recognition import REFUSALS
 from lastsignal.core.aliases.repeated_keys import ALL_OF
 from lastsignal.core.diagnosis import Diagnosis
-from lastsignal.core.findings import Finding
-from lastsignal.core.report import InputSummary, Report
+from lastsignal.core.diagnosis.findings import Finding
+from lastsignal.core.diagnosis.report import InputSummary, Report
 from lastsignal.core.rules import SEVERITIES
 from lastsignal.edges.report import phrases
 

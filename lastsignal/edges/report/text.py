@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from lastsignal.core.diagnosis import Diagnosis
-from lastsignal.core.report import Report
+from lastsignal.core.diagnosis.report import Report
 from lastsignal.edges.report import importance, phrases, tallies
 from lastsignal.edges.report.options import Options
 from lastsignal.edges.report.page import Page

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from lastsignal.core.diagnosis import Diagnosis, Moment, Outcome
-from lastsignal.core.findings import Evidence, Finding
+from lastsignal.core.diagnosis.findings import Evidence, Finding
 from lastsignal.core.rules import Severity
 from lastsignal.edges.report import importance, phrases, tallies
 from lastsignal.edges.report.importance import Fold

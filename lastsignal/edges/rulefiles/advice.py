@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.rule_warnings import never_together, warnings_of
 from lastsignal.core.rules import Rule
+from lastsignal.core.rules.warnings import never_together, warnings_of
 from lastsignal.edges.rulefiles.documents import Document
 from lastsignal.edges.rulefiles.overrides import Override
 from lastsignal.errors import Problem

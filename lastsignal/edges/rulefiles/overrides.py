@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lastsignal.core.rule_shape import nearest, shown
 from lastsignal.core.rules import Rule, Scalar, parse_rule
+from lastsignal.core.rules.shape import shown
+from lastsignal.core.spelling import nearest
 from lastsignal.edges.rulefiles.documents import Document
 from lastsignal.errors import Problem
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.conditions import CLOSED_SETS, FIELDS
 from lastsignal.core.durations import Duration, show_duration
 from lastsignal.core.events import Event
-from lastsignal.core.explanation import sentence
-from lastsignal.core.rule_cases import CaseEvent, Expectation
-from lastsignal.core.rule_text import RuleCase, RuleText
 from lastsignal.core.rules import Rule
-from lastsignal.core.templates import COMPUTED
-from lastsignal.core.windows import WINDOW_KINDS
+from lastsignal.core.rules.cases import CaseEvent, Expectation
+from lastsignal.core.rules.conditions import CLOSED_SETS, FIELDS
+from lastsignal.core.rules.explanation import sentence
+from lastsignal.core.rules.templates import COMPUTED
+from lastsignal.core.rules.text import RuleCase, RuleText
+from lastsignal.core.rules.windows import WINDOW_KINDS
 from lastsignal.edges.rulefiles.fielddocs import attribute_docs, first_sentence
 from lastsignal.edges.rulefiles.word_tables import (
     EXAMPLES,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lastsignal.core.rule_shape import nearest
 from lastsignal.core.rules import Rule
+from lastsignal.core.spelling import nearest
 from lastsignal.edges.rulefiles.documents import Document
 from lastsignal.errors import Problem
 

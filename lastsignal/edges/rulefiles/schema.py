@@ -7,11 +7,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from lastsignal.core.conditions import CLOSED_SETS, FIELDS, MODIFIERS
 from lastsignal.core.durations import Duration
-from lastsignal.core.rule_cases import CaseEvent, Expectation
-from lastsignal.core.rule_text import RuleCase, RuleText
-from lastsignal.core.windows import WINDOW_KINDS
+from lastsignal.core.rules.cases import CaseEvent, Expectation
+from lastsignal.core.rules.conditions import CLOSED_SETS, FIELDS, MODIFIERS
+from lastsignal.core.rules.text import RuleCase, RuleText
+from lastsignal.core.rules.windows import WINDOW_KINDS
 from lastsignal.edges.rulefiles.fielddocs import attribute_docs, first_sentence
 
 Schema = dict[str, Any]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from lastsignal.core.aliases.flat import FlatDecoder
 from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
-from lastsignal.core.aliases.judging import judge
 from lastsignal.core.aliases.native import NativeDecoder
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, as_plain
+from lastsignal.core.judging import judge
 
 Read = Callable[..., tuple[list[Event], Any]]
 

@@ -279,7 +279,7 @@ def test_an_unknown_variable_is_a_warning_with_the_nearest_name(load: Load) -> N
 
     assert [str(one) for one in loaded.warnings] == [
         "LASTSIGNAL_HTP_LISTEN: warning: the variable is unknown;"
-        " did you mean LASTSIGNAL_HTTP_LISTEN?",
+        " did you mean `LASTSIGNAL_HTTP_LISTEN`?",
         "LASTSIGNAL_ZZZZZZ: warning: the variable is unknown; see docs/configuration.md",
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from lastsignal.core.findings import Evidence
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.incidents import Incident
 
 from .conftest import InMemoryStatus, Running, Serve

@@ -17,7 +17,7 @@ import anyio.to_thread
 import msgspec
 import pytest
 
-from lastsignal.core.findings import Evidence
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.incidents import Incident, Notice
 from lastsignal.edges.notify import Observer, Secret, Surroundings, Target
 from lastsignal.edges.notify.letter import Letter

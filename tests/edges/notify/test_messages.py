@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lastsignal.core.findings import Evidence
+from lastsignal.core.diagnosis.findings import Evidence
 from lastsignal.core.incidents import digest_of, folded, shortened
 from lastsignal.edges.notify.compose import compose
 from lastsignal.edges.notify.layout import as_markdown, as_text

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from lastsignal.core.findings import Finding, finding_id
+from lastsignal.core.diagnosis.findings import Finding, finding_id
 from lastsignal.core.incidents import Incident, IncidentBook, IncidentPolicy
 from lastsignal.edges.notify import Notifier, Surroundings, route
 
