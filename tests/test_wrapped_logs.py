@@ -148,17 +148,20 @@ def test_a_stream_without_times_has_those_at_which_it_was_logged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [json.dumps(one).encode() + b"\n" for one in STREAM]
-    plain, wrapped = tmp_path / "stream.jsonl", tmp_path / "c0ffee-json.log"
-    plain.write_bytes(b"".join(lines))
     later = wrapping.docker(lines[1:]).replace(b"08:00:00", b"08:00:42")
-    wrapped.write_bytes(wrapping.docker(lines[:1]) + later)
+    logs = {
+        "plain": b"".join(lines),
+        "c0ffee-json.log": wrapping.docker(lines[:1]) + later,
+        "compose": b"a-1  | 2026-09-01T08:00:00Z %b" % lines[0]
+        + b"a-1  | 2026-09-01T08:00:42Z %b" % lines[1],
+    }
+    durations = []
+    for name, log in logs.items():
+        path = tmp_path / name
+        path.write_bytes(log)
+        durations.append(diagnosed(path, capsys)["traces"][0]["duration_seconds"])
 
-    durations = [
-        report["traces"][0]["duration_seconds"]
-        for report in (diagnosed(plain, capsys), diagnosed(wrapped, capsys))
-    ]
-
-    assert durations == [None, 42.0]
+    assert durations == [None, 42.0, 42.0]
 
 
 def test_normalize_explains_what_was_unwrapped(

@@ -74,6 +74,7 @@ wrapped_pieces = st.sampled_from(
         b'{"date":1.5,"log":"{\\"g\\":","_p":"P"}\n', b'{"date":1.5,"log":"1}","_p":"F"}\n',
         b'{"MESSAGE":null,"__REALTIME_TIMESTAMP":"1"}\n',
         b'{"d":5}\n', b'{"d":5}\n' * 70, b"noise\n", b"[\n", b'{"log":"x', b"2026-09-01 {",
+        b'2026-09-01T00:00:00Z {"h":6}\n', b'x 2026-09-01T00:00:00Z {"h":6} {"i":7}\n',
     ]
 )  # fmt: skip
 containers = st.one_of(containers, st.lists(wrapped_pieces, max_size=40).map(b"".join))

@@ -61,6 +61,9 @@ def whence(record: Record) -> tuple[str, Any]:
 
 WRAPPED = {
     "cri": (cri("F", OBJECT), TIME),
+    "prefix": (f"{TIME} {OBJECT}\n", TIME),
+    "prefix of compose": (f"\x1b[36magent-1  | \x1b[0m{TIME} {OBJECT}\n", TIME),
+    "prefix of kubectl": (f"[pod/agent-5d9/agent] {TIME} {OBJECT}\n", TIME),
     "docker": (docker(OBJECT + "\n"), TIME),
     "docker with attributes": (docker(OBJECT + "\n", attrs={"tag": "agent/1"}), TIME),
     "journald": (entry(OBJECT), "1788249600123456"),
@@ -143,6 +146,23 @@ def test_a_record_can_be_found_again_as_its_program_wrote_it(name: str) -> None:
     there = (line + WRAPPED["docker"][0]).encode()[record[1] :]
 
     assert first_record(there, 4096).decode() == OBJECT
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2026-09-01 08:00:00,123 INFO agent: ",
+        "2026-09-01T08:00:00 ",
+        "2026-09-01T08:00:00Z agent: ",
+        "at=2026-09-01T08:00:00Z ",
+        "agent-1  | ",
+    ],
+)
+def test_a_prefix_that_ends_with_no_time_of_a_known_zone_lends_none(prefix: str) -> None:
+    (record,), _ = frame(prefix + OBJECT + "\n")
+
+    assert record == (OBJECT.encode(), len(prefix), 1)
+    assert not isinstance(record, Unwrapped)
 
 
 INNER = '{"error": "no such file"}'

@@ -10,8 +10,14 @@ from msgspec.structs import replace
 from lastsignal.core.framing.checkpoint import Checkpoint
 from lastsignal.core.framing.cutter import Cutter
 from lastsignal.core.framing.programs import Programs
-from lastsignal.core.framing.records import ProgramLine, Record
-from lastsignal.core.framing.wrappers import is_told, is_whole, read_cri, read_wrapped
+from lastsignal.core.framing.records import ProgramLine, Record, Unwrapped
+from lastsignal.core.framing.wrappers import (
+    is_told,
+    is_whole,
+    read_cri,
+    read_prefix,
+    read_wrapped,
+)
 
 _DIGITS = b"0123456789"
 _MAX_PLAIN_OBJECTS = 64
@@ -70,6 +76,16 @@ class Unwrapper(Cutter):
             return False
         self.records += self._programs.take(found, base, line)
         return True
+
+    def _pass_text(self, piece: bytes, start: int, base: int) -> int:
+        known = len(self.records)
+        end = super()._pass_text(piece, start, base)
+        if len(self.records) > known:
+            record = self.records[-1]
+            line = read_prefix(piece[start : record[1] - base])
+            if line is not None and not isinstance(record, Unwrapped):
+                self.records[-1] = Unwrapped(record, line, stands_so=True)
+        return end
 
     def _take_object(self, record: Record) -> None:
         """Take what a program wrote out of an object that wraps it; any other is a record."""

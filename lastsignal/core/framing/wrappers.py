@@ -18,6 +18,7 @@ from lastsignal.core.framing.records import ProgramLine
 
 _ABSENT = msgspec.Raw(b"")
 
+_PREFIX_TIME_BYTES = 48
 _LEAST_DOCKER_PART = 16_000
 """Bytes: it cuts at 16 KiB, and replaces what is no UTF-8."""
 
@@ -55,6 +56,17 @@ def read_cri(piece: bytes) -> ProgramLine | None:
     written, stream, tag = header.groups()
     text = piece[start:] if tag == b"P" else piece[start:] + b"\n"
     return ProgramLine("cri", stream.decode(), text, written.decode(), start)
+
+
+_find_last_time = re.compile(
+    rb"(?:\A|\s|\x1b\[[\d;]{0,16}m)(\d{4}-\d\d-\d\dT\d\d:[\d:.]{5,16}(?:Z|[+-]\d\d:\d\d))\s+\Z"
+).search
+
+
+def read_prefix(prefix: bytes) -> ProgramLine | None:
+    """Read what stands before an object on its line, if that ends with a time and its zone."""
+    found = _find_last_time(prefix[-_PREFIX_TIME_BYTES:])
+    return None if found is None else ProgramLine("prefix", "", None, found[1].decode(), 0)
 
 
 class _Docker(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -141,6 +153,13 @@ WRAPPERS: tuple[Wrapper, ...] = (
         (),
         read_cri,
         default_paths=("/var/log/pods/*/*/*.log",),
+    ),
+    Wrapper(
+        "prefix",
+        "`docker logs -t`, `docker compose logs -t`, `kubectl logs --timestamps`",
+        "A time with its zone stands right before an object.",
+        (),
+        read_prefix,
     ),
     Wrapper(
         "docker",
