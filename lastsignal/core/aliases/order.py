@@ -9,6 +9,8 @@ import msgspec
 
 from lastsignal.core.events import Event, as_plain
 
+_LEAP_BACK = 60.0
+"""Seconds back in time that no disorder of writers makes: another log has been appended here."""
 _MAX_UNTIMED = 256  # events that wait for a source's first time; then it counts as having none
 _FOR_EVER = float("inf")
 
@@ -21,18 +23,21 @@ class SavedOrder(msgspec.Struct, kw_only=True):
     held: list[tuple[float, int, int, dict[str, Any]]]
     untimed: list[dict[str, Any]]
     awaits_time: bool
+    front: float = 0.0
 
 
 class Order:
     """Holds the events of one source until nothing can come before them.
 
     Events without a time take that of the event before them; those before a source's first time
-    wait for it.
+    wait for it. Where a log of an earlier time has been appended, order begins anew.
     """
 
     def __init__(self) -> None:
         self.disorder = 0.0
         """Seconds by which a record may come after a later one."""
+        self.front = 0.0
+        """The highest time since order began anew; 0.0 while nothing was held."""
         self._held: list[tuple[float, int, int, Event]] = []
         self._arrivals = 0
         self._untimed: list[Event] = []
@@ -48,17 +53,19 @@ class Order:
         """Whether events wait."""
         return bool(self._held or self._untimed)
 
-    def take(self, events: list[Event], clock: float) -> list[Event]:
-        """Hold events that others may still come before; return those that can go.
-
-        Args:
-            events: the next ones.
-            clock: the highest time of the source, in epoch seconds.
-        """
+    def take(self, events: list[Event]) -> list[Event]:
+        """Hold the next events, which others may still come before; return those that can go."""
         if not self.disorder:
             return self._await_time(events)
+        # a span is told when it ends: its start may lie far back, and its end says when it came
+        vague = ("ingest", "inherited") if self.front else ("ingest",)
+        latest = max((e.timestamp for e in events if e.timestamp_source not in vague), default=0.0)
+        before = []
+        if latest and latest < self.front - _LEAP_BACK:
+            before, self.front = self.give_up(), latest
+        self.front = max(self.front, latest)
         self._hold(events)
-        return self._release(clock - self.disorder)
+        return before + self._release(self.front - self.disorder)
 
     def give_up(self) -> list[Event]:
         """Return all that waits: nothing more will come."""
@@ -72,6 +79,7 @@ class Order:
             held=[(time, sequence, n, as_plain(one)) for time, sequence, n, one in self._held],
             untimed=[as_plain(event) for event in self._untimed],
             awaits_time=self._awaits_time,
+            front=self.front,
         )
 
     def restore(self, saved: SavedOrder) -> None:
@@ -79,7 +87,7 @@ class Order:
         self.disorder, self._arrivals = saved.disorder, saved.arrivals
         self._held = [(time, seq, n, Event(**one)) for time, seq, n, one in saved.held]
         self._untimed = [Event(**one) for one in saved.untimed]
-        self._awaits_time = saved.awaits_time
+        self._awaits_time, self.front = saved.awaits_time, saved.front
 
     def _await_time(self, events: list[Event]) -> list[Event]:
         """Hold what comes before the source's first time, until that is known."""

@@ -18,6 +18,7 @@ from lastsignal.core.aliases.order import Order
 from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
 from lastsignal.core.aliases.repeated_keys import next_look, repeats_a_key
 from lastsignal.core.aliases.saved_reader import SavedReader
+from lastsignal.core.aliases.unnamed import UnnamedTraces
 from lastsignal.core.events import Event
 from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
@@ -68,6 +69,7 @@ class Reader:
         self._framework: str | None = None
         self._recognition = Recognition(source, ladder)
         self._met = 0  # records, as they were cut
+        self._unnamed = UnnamedTraces(source)
         self._order = Order()
 
     def read(self, records: Iterable[Record]) -> list[Event]:
@@ -97,7 +99,7 @@ class Reader:
             elif timestamp < self._lent - LEAST_ZONE:
                 clock = self._turn_back(timestamp)
             if not event.trace_id:
-                event.trace_id = source
+                self._unnamed.name(event)
             if len(data) > LONG_RECORD:
                 shorten_names(event)
             events.append(event)
@@ -127,6 +129,7 @@ class Reader:
                 skipped=self.skipped,
                 mended=self.mended,
                 first_mended=self.first_mended,
+                unnamed=self._unnamed.known,
                 met=self._met,
                 formats=list(self.formats),
                 clock=self.clock,
@@ -150,6 +153,7 @@ class Reader:
         self.mended, self.first_mended, self._met = saved.mended, saved.first_mended, saved.met
         self.formats = dict.fromkeys(saved.formats, 0)
         self.clock, self._lent, self._ingest_time = saved.clock, saved.lent, saved.ingest_time
+        self._unnamed.known = saved.unnamed
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._order.restore(saved)
@@ -207,7 +211,7 @@ class Reader:
             if is_long:
                 shorten_names(event)
         self.clock = clock
-        return self._order.take(decoded, clock) if self._order.must_hold else decoded
+        return self._order.take(decoded) if self._order.must_hold else decoded
 
     def _complete(self, event: Event, clock: float, record: Record) -> float:
         """Give an event what its record leaves open; return the source's clock after it."""
@@ -220,7 +224,7 @@ class Reader:
         elif timestamp < self._lent - LEAST_ZONE:
             clock = self._turn_back(timestamp)
         event.framework = event.framework or self._framework
-        event.trace_id = event.trace_id or self.source
+        self._unnamed.name(event)
         if event.error_message is not None or event.status not in _SETTLED:
             judge(event)
         return clock
@@ -282,7 +286,7 @@ class Reader:
         """Give an event the time at which its line was wrapped, else the clock's; return that."""
         time = lent_time(record, clock, self._lent)
         if time is None or (time > self.now + AHEAD_SECONDS and _leaps(time, clock)):
-            self._inherit_time(event, clock)
+            self._inherit_time(event, self._order.front or clock)
             return clock
         event.timestamp, event.timestamp_source = time, "wrapper"
         self._lent = time

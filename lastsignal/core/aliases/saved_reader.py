@@ -23,3 +23,4 @@ class SavedReader(SavedOrder, kw_only=True):
     first_mended: dict[str, int] = field(default_factory=dict)
     met: int = 0
     lent: float = 0.0
+    unnamed: dict[str, str] = field(default_factory=dict)

@@ -264,3 +264,77 @@ def test_names_of_a_megabyte_are_cut_and_stay_distinct() -> None:
     assert cut[0] == cut[1]
     assert cut[3] == names[3]
     assert [event.trace_id for event in events] == cut == [event.call_id for event in events]
+
+
+def agents_sdk(trace: str, second: float, **fields: Any) -> list[dict[str, Any]]:
+    """Return a run as the OpenAI Agents SDK writes it: its start carries no time."""
+    span = {"object": "trace.span", "trace_id": trace, "span_data": {"type": "custom", "name": "w"}}
+    return [
+        {"object": "trace", "id": trace, "workflow_name": "w"},
+        {
+            **span,
+            "id": f"s-{trace}",
+            "parent_id": None,
+            "started_at": f"2026-03-01T00:00:{second:06.3f}+00:00",
+            "ended_at": f"2026-03-01T00:00:{second + 1:06.3f}+00:00",
+            "error": None,
+            **fields,
+        },
+    ]
+
+
+def test_a_log_of_an_earlier_time_that_was_appended_is_in_order_by_itself() -> None:
+    later = {
+        "timestamp": "2026-03-01T01:00:00Z", "trace_id": "n", "event_type": "agent_start",
+    }  # fmt: skip
+    records = [later, *agents_sdk("trace_a", 1), *agents_sdk("trace_b", 5)]
+    reader = Reader("trace.jsonl", LADDER, 0.0)
+    events = reader.read(placed(*(json.dumps(one).encode() for one in records)))
+    events += reader.finish()
+
+    for trace in ("trace_a", "trace_b"):
+        told = [one.event_type for one in events if one.trace_id == trace]
+        assert told == ["agent_start", "agent_end"]
+
+
+def ran(framework: str) -> Dialect:
+    """A dialect of `{"<framework>": "<event type>"}` whose records name a run only by number."""
+
+    class Runs:
+        state = None
+
+        def __init__(self, source: str) -> None:
+            self.source = source
+
+        def decode(self, record: bytes) -> Decoded:
+            value = json.loads(record)
+            if framework not in value:
+                raise NotThisDialect
+            run = value.get("run", 1)
+            trace_id = f"{self.source}#{run}" if run > 1 else ""
+            return [Event(event_type=value[framework], timestamp=T0, trace_id=trace_id)]
+
+    return Dialect(framework, framework, lambda value: framework in value, Runs)
+
+
+def test_frameworks_that_share_a_source_have_runs_of_their_own() -> None:
+    ladder = (ran("a"), ran("b"), ran("calls"))
+    records = [
+        {"a": "agent_start"},
+        {"calls": "model_call"},
+        {"b": "agent_start"},
+        {"a": "agent_end"},
+        {"b": "agent_start", "run": 2},
+        {"calls": "model_call"},
+    ]
+    data = placed(*(json.dumps(one).encode() for one in records))
+    whole, halves = Reader("f.jsonl", ladder, 0.0), Reader("f.jsonl", ladder, 0.0)
+    events = halves.read(data[:3])
+    restored = Reader("f.jsonl", ladder, 0.0)
+    restored.restore(halves.save())
+    events += restored.read(data[3:])
+
+    for told in (whole.read(data), events):
+        assert [event.trace_id for event in told] == [
+            "f.jsonl", "f.jsonl", "f.jsonl#b", "f.jsonl", "f.jsonl#b#2", "f.jsonl",
+        ]  # fmt: skip
