@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lastsignal.core.engine.shelf import Shelf
-from lastsignal.core.engine.traces import TraceState
+from lastsignal.core.engine.traces import OpenCall, TraceState
+from lastsignal.core.groups import Group, Mark
 
 
 def shelf(count: int, max_live: int) -> Shelf:
@@ -15,6 +16,17 @@ def shelf(count: int, max_live: int) -> Shelf:
         made.add(TraceState(trace_id=f"t{number}", started_at=0.0, last_at=float(number)))
     made.tidy()
     return made
+
+
+def agent_trace(trace_id: str, source: str) -> TraceState:
+    """Return a trace with a call that is open."""
+    trace = TraceState(trace_id=trace_id, started_at=1.0, last_at=2.0, framework="native")
+    trace.timeline = [Mark(1.0, source, 1, 0, "agent_start", {"status": "started"})]
+    trace.open_agents = {"agent": Mark(1.0, source, 1, 0, "agent_start")}
+    trace.open_calls = {
+        "search": OpenCall(2.0, source, 2, 99, "tool_call", "search", None, "agent", None, None, 2)
+    }
+    return trace
 
 
 def test_the_idlest_are_packed_and_half_of_what_is_allowed_stays() -> None:
@@ -75,3 +87,42 @@ def test_a_trace_takes_the_place_of_its_elder_self() -> None:
     made.add(TraceState(trace_id="t0", started_at=0.0, last_at=9.0, calls=5))
     assert len(made) == 4
     assert made["t0"].calls == 5
+
+
+def test_a_trace_like_others_takes_few_bytes_and_one_unlike_them_comes_back_too() -> None:
+    made = Shelf(2)
+    for number in range(50):
+        made.add(agent_trace(f"t{number}", "/var/log/agents/a.jsonl"))
+    made.add(agent_trace("odd", "\0" + "".join(map(chr, range(200, 5000)))))
+    made.tidy()
+
+    assert sum(len(packed) for packed in made._packed.values()) < 50 * 150
+    assert made["odd"] == agent_trace("odd", "\0" + "".join(map(chr, range(200, 5000))))
+    assert made["t7"] == agent_trace("t7", "/var/log/agents/a.jsonl")
+
+
+def test_a_shelf_that_takes_over_another_reads_what_that_has_packed() -> None:
+    former, made = shelf(10, 4), Shelf(4)
+
+    handed = [trace.trace_id for trace in made.adopt(former, lambda rules: True)]
+
+    assert handed == ["t9", "t8"]  # those that were objects; the caller puts them in
+    assert [made[f"t{number}"].last_at for number in range(8)] == [*map(float, range(8))]
+    assert len(former) == 0
+
+
+def test_of_more_kinds_than_are_told_apart_each_trace_is_asked_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lastsignal.core.engine.shelf.MAX_KINDS", 3)
+    former, made = Shelf(0), Shelf(0)
+    for number in range(6):
+        trace = agent_trace(f"t{number}", "a.jsonl")
+        trace.groups = {"k": Group(rule=f"rule{number}", values=[], trace_id=trace.trace_id)}
+        former.add(trace)
+    former.tidy()
+
+    handed = [trace.trace_id for trace in made.adopt(former, lambda rules: "rule1" not in rules)]
+
+    assert handed == ["t1", "t2", "t3", "t4", "t5"]
+    assert made["t0"].groups["k"].rule == "rule0"

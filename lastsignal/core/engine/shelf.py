@@ -1,7 +1,7 @@
 """All traces that are known; those that have been idle for longest are kept as bytes.
 
-A trace that is worked on takes several kilobytes of Python objects; as bytes it is below one, and
-below half of one when these are compressed, for most of them is names of fields and of files.
+A trace that is worked on takes several kilobytes of Python objects; as bytes it is below one, and a
+hundred bytes or two when only what is not as in any other trace is kept of these.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,12 +22,48 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TraceState).decode
 
 
-class _Packed(NamedTuple):
-    """A trace as bytes."""
+_WINDOW, _MEMORY = 12, 5  # of the compressor: small, for it is set up anew for each trace
+_NUMBER_BYTES = 2
+_OTHERS = 0  # stands for the kinds beyond those that have a number
 
-    data: bytes
-    rules: tuple[str, ...]
-    """Of its groups: what another set of rules asks first."""
+
+class _Press:
+    """Turns traces into few bytes, by what they have in common with the first one that it packs.
+
+    Which one that is is chance: a trace unlike it takes more bytes, and nothing else.
+    """
+
+    def __init__(self) -> None:
+        self._sample = b""
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._kinds: list[tuple[str, ...] | None] = [None]
+
+    def pack(self, trace: TraceState) -> bytes:
+        """Return a trace as bytes: the number of its kind, and the rest compressed."""
+        data = _encode(trace)
+        self._sample = self._sample or data[: 1 << _WINDOW]
+        press = zlib.compressobj(
+            1, zlib.DEFLATED, -_WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, self._sample
+        )
+        number = self._number(tuple(group.rule for group in trace.groups.values()))
+        return number.to_bytes(_NUMBER_BYTES) + press.compress(data) + press.flush()
+
+    def rules_of(self, packed: bytes) -> tuple[str, ...] | None:
+        """Return the rules of a packed trace's groups; None where only the trace knows."""
+        return self._kinds[int.from_bytes(packed[:_NUMBER_BYTES])]
+
+    def state(self, packed: bytes) -> bytes:
+        """Return a packed trace as MessagePack."""
+        return zlib.decompressobj(-_WINDOW, self._sample).decompress(packed[_NUMBER_BYTES:])
+
+    def _number(self, rules: tuple[str, ...]) -> int:
+        number = self._numbers.get(rules)
+        if number is None:
+            if len(self._kinds) >= MAX_KINDS:
+                return _OTHERS
+            number = self._numbers[rules] = len(self._kinds)
+            self._kinds.append(rules)
+        return number
 
 
 def _leave(trace: TraceState) -> None:
@@ -47,10 +82,9 @@ class Shelf(Mapping[str, TraceState]):
     def __init__(self, max_live: int = MAX_LIVE) -> None:
         self.live: dict[str, TraceState] = {}
         """Those that are objects."""
-        self._packed: dict[str, _Packed] = {}
+        self._packed: dict[str, bytes] = {}
         """The others, the idlest first."""
-        self._kinds: dict[tuple[str, ...], tuple[str, ...]] = {}
-        """Lists of rules that are met, each kept once: most traces have the same few."""
+        self._press = _Press()
         self._max_live = max_live
         self.on_unpack: Callable[[TraceState], None] = _leave
         """Told of each trace that is an object again."""
@@ -101,7 +135,7 @@ class Shelf(Mapping[str, TraceState]):
             KeyError: it is not there.
         """
         packed = self._packed.get(trace_id)
-        return _encode(self.live[trace_id]) if packed is None else zlib.decompress(packed.data)
+        return _encode(self.live[trace_id]) if packed is None else self._press.state(packed)
 
     def idlest(self, count: int) -> list[str]:
         """Return the ids of the traces that have been idle for longest."""
@@ -116,31 +150,29 @@ class Shelf(Mapping[str, TraceState]):
         if len(self.live) <= self._max_live:
             return
         for trace_id in self._idlest_live(len(self.live) - self._max_live // 2):
-            trace = self.live.pop(trace_id)
-            rules = tuple(group.rule for group in trace.groups.values())
-            if len(self._kinds) > MAX_KINDS:
-                self._kinds.clear()
-            data = zlib.compress(_encode(trace), 1)
-            self._packed[trace_id] = _Packed(data, self._kinds.setdefault(rules, rules))
+            self._packed[trace_id] = self._press.pack(self.live.pop(trace_id))
 
     def adopt(self, former: Shelf, fits: Callable[[Sequence[str]], bool]) -> Iterator[TraceState]:
-        """Take over a shelf, which is empty then; yield the traces that the caller must put in.
+        """Take over a shelf, which is empty then, while this one still is; yield the traces that
+        the caller must put in.
 
         Args:
             former: the other shelf.
             fits: whether a packed trace whose groups are of these rules stays as it is.
         """
         waiting, former._packed = former._packed, {}
+        self._press = former._press
         for trace_id, packed in waiting.items():
-            if fits(packed.rules):
+            rules = self._press.rules_of(packed)
+            if rules is not None and fits(rules):
                 self._packed[trace_id] = packed
             else:
-                yield _decode(zlib.decompress(packed.data))
+                yield _decode(self._press.state(packed))
         while former.live:
             yield former.live.popitem()[1]
 
-    def _unpacked(self, packed: _Packed) -> TraceState:
-        trace = _decode(zlib.decompress(packed.data))
+    def _unpacked(self, packed: bytes) -> TraceState:
+        trace = _decode(self._press.state(packed))
         self.on_unpack(trace)
         return trace
 
