@@ -22,7 +22,7 @@ from lastsignal.watch.clocks import STEP, Clocks
 from lastsignal.watch.observer import Observer
 from lastsignal.watch.pipeline import Pipeline, Pipelines
 
-PAUSE = (
+PAUSE = 4  # times as long as a commit took until the next: writing takes a fifth of the time
     4  # times as long as a commit took until the next: writing takes a fifth of the time at most
 )
 
