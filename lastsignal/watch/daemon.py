@@ -23,8 +23,6 @@ from lastsignal.watch.observer import Observer
 from lastsignal.watch.pipeline import Pipeline, Pipelines
 
 PAUSE = 4  # times as long as a commit took until the next: writing takes a fifth of the time
-    4  # times as long as a commit took until the next: writing takes a fifth of the time at most
-)
 
 Routed = Sequence[tuple[Notice, Sequence[str]]]
 
