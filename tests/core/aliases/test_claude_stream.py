@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
@@ -84,6 +86,13 @@ def test_a_cumulative_cost_is_counted_by_its_growth() -> None:
         INIT, said("m1", TEXT), ended(), INIT, said("m2", TEXT), ended(total_cost_usd=0.75)
     )
     assert [event.cost_usd for event in events if event.event_type == "agent_end"] == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("name", ["total_cost_usd", "total_cost", "cost_usd"])
+def test_the_cost_of_a_session_is_read_by_each_name_that_it_has_had(name: str) -> None:
+    result = {key: value for key, value in ended().items() if key != "total_cost_usd"}
+    events, _ = read(INIT, {**result, name: 0.5})
+    assert events[-1].cost_usd == 0.5
 
 
 def test_retries_name_the_model_and_the_error_that_made_them_necessary() -> None:

@@ -150,3 +150,43 @@ def test_the_tool_that_failed_is_named_by_the_message(read: Read, message: str) 
     events, _ = read({"task": "x"}, {**told, "error": error})
 
     assert [e.operation for e in events if e.event_type == "tool_result"] == ["charts"]
+
+
+def old_step(number: int, tool: str | None, **fields: Any) -> dict[str, Any]:
+    """Return a step as versions up to 1.13 write it."""
+    calls = [] if tool is None else [call(name=tool)]
+    return {
+        "model_input_messages": None, "tool_calls": calls, "start_time": 1.8e9 + number,
+        "end_time": 1.8e9 + number + 0.5, "step": number, "error": None, "duration": 0.5,
+        "model_output_message": None, "model_output": "x", "observations": "ok",
+        "action_output": None, **fields,
+    }  # fmt: skip
+
+
+def test_steps_of_old_versions_have_their_times_beside_their_number(read: Read) -> None:
+    error = {"type": "AgentExecutionError", "message": "timed out"}
+    events, reader = read(
+        TASK, old_step(1, "charts"), old_step(2, "charts", error=error), old_step(3, "final_answer")
+    )
+    assert shape(events) == [
+        ("agent_start", "agent", "started"),
+        ("model_call", "model", "completed"),
+        ("tool_call", "charts", "started"),
+        ("tool_result", "charts", "completed"),
+        ("model_call", "model", "completed"),
+        ("tool_call", "charts", "started"),
+        ("tool_result", "charts", "failed"),
+        ("model_call", "model", "completed"),
+        ("tool_call", "final_answer", "started"),
+        ("tool_result", "final_answer", "completed"),
+        ("agent_end", "agent", "completed"),
+    ]
+    assert events[6].error_class == "timeout"
+    assert events[1].duration_seconds == 0.5
+    assert reader.skipped == {"task": 1}
+
+
+def test_each_step_of_an_old_agent_that_writes_code_may_have_ended_the_run(read: Read) -> None:
+    events, _ = read(TASK, old_step(1, "python_interpreter"), old_step(2, "python_interpreter"))
+    ends = [event.status for event in events if event.event_type == "agent_end"]
+    assert ends == ["completed", "completed"]

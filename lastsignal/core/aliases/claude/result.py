@@ -34,6 +34,8 @@ class Result(msgspec.Struct, gc=False):
     num_turns: Any = None
     duration_ms: Any = None
     total_cost_usd: Any = None
+    total_cost: Any = None
+    cost_usd: Any = None
     result: Any = None
     error: Any = None
     errors: Any = None
@@ -41,6 +43,11 @@ class Result(msgspec.Struct, gc=False):
     terminal_reason: Any = None
     stop_reason: Any = None
     permission_denials: Any = None
+
+    def cost(self) -> float | None:
+        """What the session has cost in US dollars, by any of the names that it has had."""
+        names = (self.total_cost_usd, self.total_cost, self.cost_usd)
+        return next((cost for cost in map(amount_of, names) if cost is not None), None)
 
     def denied(self) -> list[Mapping[str, Any]]:
         """Calls that a user or a policy refused."""
@@ -138,7 +145,7 @@ def _was_aborted(result: Result, reason: str | None) -> bool:
 def _facts(result: Result, reason: str | None) -> dict[str, Any] | None:
     facts = {
         "num_turns": count_of(result.num_turns),
-        "total_cost_usd": amount_of(result.total_cost_usd),
+        "total_cost_usd": result.cost(),
         "terminal_reason": reason,
         "permission_denials": len(result.denied()) or None,
     }

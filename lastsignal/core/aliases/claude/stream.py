@@ -214,7 +214,7 @@ class StreamDecoder:
 
     def _end(self, run: Run, result: Result, outcome: Outcome) -> Event:
         milliseconds = amount_of(result.duration_ms)
-        total = amount_of(result.total_cost_usd)
+        total = result.cost()
         before = self.state.spent.get(run.run_id, 0.0)
         cost = None if total is None else total - before if total >= before else total
         if total is not None:

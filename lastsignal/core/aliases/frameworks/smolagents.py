@@ -2,6 +2,8 @@
 
 A step holds the model's answer, the calls, and what failed. Where a tool failed the step has no
 calls, only the answer that asked for them; where the model's call raised, it has nothing at all.
+Up to version 1.13 a step has its times beside its number, and does not say whether it was the last:
+of an agent that writes code that cannot be told, so each of its steps may have ended the run.
 """
 
 from __future__ import annotations
@@ -34,6 +36,10 @@ _NAMED_TOOL = re.compile(r"[^\n']{0,60}\b(?:tool|team member) '(\w{1,100})'")
 _NO_ANSWER = ErrorFields("the call of the model raised; its error is not in the memory")
 
 
+_OLD_STEP = frozenset(
+    {"step", "start_time", "end_time", "tool_calls", "error", "model_output", "observations"}
+)
+_FINAL, _CODE = "final_answer", "python_interpreter"
 _NULL = msgspec.Raw(b"null")
 _ABSENT = msgspec.Raw(b"")
 
@@ -41,6 +47,10 @@ _ABSENT = msgspec.Raw(b"")
 class _Step(msgspec.Struct, gc=False):
     step_number: Any = msgspec.UNSET
     timing: Any = None
+    step: Any = msgspec.UNSET
+    start_time: Any = msgspec.UNSET
+    end_time: Any = None
+    duration: Any = None
     is_final_answer: Any = None
     tool_calls: Any = None
     error: Any = None
@@ -78,6 +88,8 @@ def recognise(value: Any) -> bool:
         return False
     if isinstance(value.get("timing"), dict):
         return "step_number" in value or ("plan" in value and "model_input_messages" in value)
+    if value.keys() >= _OLD_STEP:
+        return True
     if isinstance(value.get("task"), str):
         return value.keys() <= {"task", "task_images"}
     return value.keys() == {"system_prompt"}
@@ -104,6 +116,8 @@ class MemoryDecoder:
             step = _decode(record)
         except msgspec.ValidationError:
             raise NotThisDialect from None
+        if step.step is not msgspec.UNSET and step.start_time is not msgspec.UNSET:
+            return self._step(_renewed(step))
         if isinstance(step.timing, dict):
             if step.step_number is not msgspec.UNSET:
                 return self._step(step)
@@ -156,6 +170,18 @@ class MemoryDecoder:
         if step.is_final_answer is True:
             events += run.close(self.state.open)
         return events
+
+
+def _renewed(step: _Step) -> _Step:
+    """Return a step of an old version as later ones write it."""
+    names = {text_of(at(call, "function", "name")) for call in list_of(step.tool_calls)}
+    times = {"start_time": step.start_time, "end_time": step.end_time, "duration": step.duration}
+    return msgspec.structs.replace(
+        step,
+        step_number=step.step,
+        timing=times,
+        is_final_answer=_FINAL in names or (_CODE in names and step.error is None),
+    )
 
 
 def _is_empty(step: _Step) -> bool:
