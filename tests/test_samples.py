@@ -20,6 +20,7 @@ from kit.samples import folder
 
 from lastsignal.app import diagnose
 from lastsignal.core.aliases.recognition import REFUSALS
+from lastsignal.core.diagnosis.diagnosis import WELL
 from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.diagnosis.report import Report
 from lastsignal.core.rules import SEVERITIES, Rule
@@ -315,6 +316,68 @@ FINDINGS: dict[str, Expected] = {
 Where all of them are at info, and for every file that is not here, none may be at warning or above.
 """
 
+ENDINGS: dict[str, str] = {
+    "magentic-one__trajectories__intent_not_supported.json": "failed:loop_reported",
+    "magentic-one__trajectories__intent_plan_misalignment.json": "failed:run_time_limit",
+    "magentic-one__trajectories__intent_plan_misalignment_1.json": "failed:content_filter_blocked",
+    "magentic-one__trajectories__plan_adherence_failure.json": "failed:turn_limit",
+    "tau-retail__hallucination_doubt.json": "failed:run_failed",
+    "tau-retail__instruction_adherence_failure.json": "failed:run_failed",
+    "tau-retail__intent_plan_misalignment.json": "failed:run_failed",
+    "tau-retail__invalid_invocation.json": "failed:tool_keeps_failing",
+    "tau-retail__misinterpretation_tool_output.json": "failed:run_failed",
+    "56137764-b4e0-45b8-9c52-1866420c3df5.json": "failed:content_filter_blocked",
+    "magentic_log.jsonl": "unfinished:run_vanished",
+    "agentchat_messages.jsonl": "failed:tool_timeout unfinished:run_vanished",
+    "events_raw.jsonl": "failed:model_keeps_failing failed:rate_limit_exhausted",
+    "ccl_edge_cases.jsonl": "unfinished:- unfinished:-",
+    "ccl_todowrite_examples.jsonl": "unfinished:-",
+    "rollout-2026-08-01T10-04-00-0199aaaa-0000-7000-8000-000000000005.jsonl": "aborted:-",
+    "crewai-event-bus/events.jsonl": "failed:rate_limit_exhausted",
+    "genai_crew_execution_log.json": "unfinished:run_vanished",
+    "antigravity_steps_0001-0130.jsonl": "unfinished:-",
+    "events_raise.jsonl": "failed:rate_limit_exhausted",
+    "astream_v2.jsonl": "unfinished:run_vanished",
+    "base_tracer_runs.jsonl": "failed:context_overflow",
+    "debug_429.jsonl": "failed:rate_limit_exhausted",
+    "debug_recursion.jsonl": "unfinished:tool_timeout",
+    "standard_logging_payload.jsonl": "failed:rate_limit_exhausted",
+    "llamaindex-instrumentation/events.jsonl": "failed:rate_limit_exhausted",
+    "gen_cmd_timeout.traj.json": "failed:tool_timeout",
+    "gen_step_limit.traj.json": "failed:repeated_failing_call",
+    "pvlib__pvlib-python-1072.traj.json": "failed:service_errors",
+    "pvlib__pvlib-python-1707.traj.json": "failed:service_errors",
+    "pvlib__pvlib-python-1854.traj.json": "failed:service_errors",
+    "pylint-dev__astroid-1196.traj.json": "failed:model_timeout",
+    "pylint-dev__astroid-1978.traj.json": "failed:model_timeout",
+    "artifact_traces.json": "failed:rate_limit_exhausted",
+    "trace_to_json.json": "failed:rate_limit_exhausted",
+    "spans_processor.jsonl": (
+        "failed:rate_limit_exhausted failed:repeated_failing_call failed:tool_timeout"
+    ),
+    "openinference/spans_compact.jsonl": (
+        "failed:tool_timeout failed:tool_timeout failed:rate_limit_exhausted"
+    ),
+    "openllmetry/spans_compact.jsonl": (
+        "failed:tool_timeout failed:tool_timeout failed:rate_limit_exhausted"
+    ),
+    "console_exporter_compact.jsonl": "failed:tool_timeout",
+    "otlp_spec_hexids.jsonl": "failed:tool_timeout",
+    "sample_pi_session.jsonl": "unfinished:-",
+    "pydantic-ai/otel_spans_compact.jsonl": "failed:tool_timeout",
+    "memory_429.json": "failed:model_keeps_failing",
+    "memory_429.jsonl": "failed:model_keeps_failing",
+    "messages_throttle.json": "unfinished:run_vanished",
+    "strands/otel_spans_compact.jsonl": "failed:rate_limit_exhausted",
+    "airline_task0_trial3.json": "failed:non_retryable_retried",
+    "airline_task11_trial2.json": "failed:repeated_failing_call",
+    "airline_task13_trial0.json": "failed:repeated_failing_call",
+    "airline_task3_trial0.json": "failed:run_failed",
+    "alg_3.json": "failed:run_failed",
+    "hand_14.json": "failed:run_failed",
+}
+"""File → outcome and cause of each run in it that did not go well, in order of time."""
+
 DEVIATIONS: dict[str, str] = {
     "magentic_log.jsonl": (
         "called healthy, but its fourth run stops after one call of the model: line 49 begins it,"
@@ -374,6 +437,18 @@ def test_a_file_gives_the_findings_that_it_shows_and_no_others_that_count(sample
         assert [one for one in found if one[1] != "info"] == []
 
 
+@pytest.mark.parametrize("sample", samples(), ids=name_of)
+def test_a_file_s_runs_end_as_they_did_and_for_their_one_cause(sample: Sample) -> None:
+    expected = ENDINGS.get(sample.name) or ENDINGS.get(sample.file) or ""
+    found = [
+        f"{trace.outcome}:{trace.cause.rule if trace.cause else '-'}"
+        for trace in report_on(sample).traces
+        if trace.outcome not in WELL
+    ]
+
+    assert " ".join(found) == expected
+
+
 def test_nearly_every_record_is_mapped_or_dropped_for_a_reason_of_its_dialect() -> None:
     records, lost = 0, 0
     for sample in samples():
@@ -393,7 +468,7 @@ def test_every_folder_and_file_that_is_expected_is_there() -> None:
     there = {name for sample in samples() for name in (sample.name, sample.file)}
 
     assert {sample.layout for sample in samples()} == set(LAYOUTS)
-    assert {*FINDINGS, *ADVICE, *DEVIATIONS} - there == set()
+    assert {*FINDINGS, *ENDINGS, *ADVICE, *DEVIATIONS} - there == set()
 
 
 def test_one_command_prints_the_table() -> None:
