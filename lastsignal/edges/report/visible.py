@@ -6,11 +6,13 @@ Traces are written by programs that repeat what strangers say. What one format t
 
 from __future__ import annotations
 
+import json
 import re
 
 from rich.cells import cell_len
 
 ELLIPSIS = "…"
+_BEGINNING = 40  # characters by which a long text is known
 
 # Controls (C0, DEL, C1), invisible characters that reorder or hide text, and what is no character.
 _HIDDEN = re.compile(
@@ -47,7 +49,7 @@ def shorten(text: str, cells: int, tail_share: float = 0.3) -> str:
 
 def focused(text: str, cells: int, focus: str) -> str:
     """Return the text within so many cells, cut so that the part that matters stays in view."""
-    at = text.find(focus) if focus else -1
+    at = _place(text, focus)
     if at < 0 or cells < 12 or cell_len(text) <= cells:
         return shorten(text, cells, tail_share=0.5)
     before = max(0, cells - 2 - cell_len(focus)) * 2 // 3
@@ -58,6 +60,18 @@ def focused(text: str, cells: int, focus: str) -> str:
     if cell_len(text[at:]) <= rest:  # room is left at the end: use it at the beginning
         return ELLIPSIS + _head(text[::-1], cells - 1)[::-1]
     return shown + _head(text[at:], rest - 1) + ELLIPSIS
+
+
+def _place(text: str, focus: str) -> int:
+    """Return where the focus, as it is or as JSON writes it, stands in the text; -1 if nowhere.
+
+    The text may itself have been cut within a long one: its beginning is enough.
+    """
+    for written in (focus, json.dumps(focus)[1:-1], json.dumps(focus, ensure_ascii=False)[1:-1]):
+        at = text.find(written[:_BEGINNING]) if written else -1
+        if at >= 0:
+            return at
+    return -1
 
 
 def encodable(text: str) -> str:
