@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,14 @@ _LEADING_TYPE = re.compile(
     r"([A-Z]\w*(?:Error|Exception|Timeout|Expired|Interrupt|Exit|Warning|Cancelled|Exhausted))\b"
 )
 _REPR = re.compile(r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*)\((['\"])(.*)\2(?:,.*)?\)$", re.DOTALL)
+# `openai.BadRequestError: Error code: 400 - {'error': {'message': "…", 'code': '…'}}`: clients put
+# the provider's answer behind the code, as Python writes it.
+_ANSWERED = re.compile(r"^(?:[\w.]+: )?Error code: ([45]\d\d) - \{")
+_QUOTED = r"(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")"
+_ANSWER = re.compile(rf"'message': {_QUOTED}")
+_KIND = re.compile(r"'(?:code|type)': '(\w+)'")
+_MAX_ANSWER = 20_000  # characters
+
 _MESSAGE_KEYS = (
     "message",
     "error_message",
@@ -112,9 +120,31 @@ def error_in_text(text: str) -> ErrorFields:
     message = first_line(text)
     found = _REPR.match(message)
     if found:
-        return ErrorFields(message=found[3] or found[1], type=found[1].rsplit(".", 1)[-1])
+        kind = found[1].rsplit(".", 1)[-1]
+        answer = _in_answer(found[3])
+        if answer is not None:
+            return answer if answer.type else replace(answer, type=kind)
+        return ErrorFields(message=found[3] or found[1], type=kind)
     named = _LEADING_TYPE.match(message)
+    answer = _in_answer(text)
+    if answer is not None:
+        return answer if answer.type or not named else replace(answer, type=named[1])
     return ErrorFields(message=message or None, type=named[1] if named else None)
+
+
+def _in_answer(text: str) -> ErrorFields | None:
+    """Read a provider's answer behind its code; None where there is none for people.
+
+    Its own word for the error says more than the exception that the client makes of it.
+    """
+    code = _ANSWERED.match(text)
+    if code is None:
+        return None
+    answer = text[code.end() : _MAX_ANSWER]
+    found = _ANSWER.search(answer)
+    said = first_line((found[1] or found[2] or "").replace("\\'", "'")) if found else ""
+    kinds = _KIND.findall(answer)
+    return ErrorFields(said, int(code[1]), kinds[-1] if kinds else None) if said else None
 
 
 def _from_mapping(value: Mapping[str, Any], depth: int) -> ErrorFields:
