@@ -27,6 +27,9 @@ from lastsignal.core.rules import Rule
 from lastsignal.edges.inputs import Place, Source, read_excerpts
 from lastsignal.errors import InputError
 
+LOOK_BYTES = 16_384
+"""Of a source at a time, until it shows when it begins."""
+
 Progress = Callable[[str, int], None]
 """progress(name of the source, bytes read of it since the last call)."""
 
@@ -114,14 +117,20 @@ def in_order_of_time(
 
 
 def _first_time(source: Source, ladder: tuple[Dialect, ...]) -> float | None:
-    """Return the time of the earliest event of a source's first chunk."""
-    reader = Reader(source.name, ladder, ingest_time=0.0)
-    framer = Framer()
-    for chunk in source.chunks():
-        events = [*reader.read(framer.feed(chunk)), *reader.finish()]
-        times = [event.timestamp for event in events if event.timestamp_source != "ingest"]
-        return min(times, default=None)
-    return None
+    """Return the time of the earliest event of the first kilobytes of a source that hold one.
+
+    No more of it than a chunk is looked at: of many small files all would be read twice.
+    """
+    reader, framer = Reader(source.name, ladder, ingest_time=0.0), Framer()
+    events: list[Event] = []
+    chunk = next(source.chunks(), b"")
+    for start in range(0, len(chunk), LOOK_BYTES):
+        events += reader.read(framer.feed(chunk[start : start + LOOK_BYTES]))
+        if reader.clock:
+            break
+    events += reader.finish()
+    times = [event.timestamp for event in events if event.timestamp_source != "ingest"]
+    return min(times, default=None)
 
 
 def fill_in_excerpts(findings: Sequence[Finding], sources: Sequence[Source]) -> None:
