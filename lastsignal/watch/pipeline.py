@@ -13,6 +13,7 @@ from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.events import Event
 from lastsignal.core.file_names import from_text, shown, to_text
 from lastsignal.core.framing import Checkpoint, Framer
+from lastsignal.core.packing import pack
 from lastsignal.edges.tailer import FileCheckpoint, Piece, State
 from lastsignal.watch.line_counting import lines_before
 
@@ -121,7 +122,7 @@ class Pipeline:
         """Return all that a restart needs: it reads on from the first byte not used yet."""
         assert self.checkpoint is not None
         framing = self._framer.checkpoint()
-        return msgspec.msgpack.encode(
+        return pack(
             _Saved(
                 checkpoint=_with_paths(self.checkpoint.resume_at(framing.offset), to_text),
                 name=self.name,

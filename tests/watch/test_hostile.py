@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from watch.harness import incidents
-from watch.kit import LASTSIGNAL, Watch, failure, record, wait_for, watching, write
+from watch.kit import FAILS, LASTSIGNAL, Watch, failure, record, wait_for, watching, write
 
 MANY = int(os.environ.get("LASTSIGNAL_MANY_FILES", "2000"))
 
@@ -126,6 +126,18 @@ def test_a_line_without_end_is_skipped_and_takes_no_memory(tmp_path: Path) -> No
         assert daemon.metric('skipped_total{reason="record_too_long"}') == 1
         assert daemon.lines("skipped")[0]["reason"] == "record_too_long"
         assert peak_mb(daemon) - before < 30
+
+
+def test_a_number_beyond_any_integer_is_kept_over_a_kill(tmp_path: Path) -> None:
+    huge = {"type": "tool_result", "tool": "x", "trace_id": "t", "error": "boom", "size": 10**30}
+    rule = FAILS.replace("at line {first.line}", "with {metadata.size}")
+    with watching(tmp_path, rules=rule) as daemon:
+        write(daemon.traces / "a.jsonl", json.dumps(huge).encode() + b"\n")
+        wait_for(lambda: daemon.metric("findings_total") == 1, "the finding")
+        daemon.kill()
+        daemon.start().ready()
+        write(daemon.traces / "b.jsonl", failure("later"))
+        wait_for(lambda: traces_of(daemon) == ["later", "t"], "both incidents")
 
 
 def test_a_key_that_stands_twice_is_counted_and_told_of_once(tmp_path: Path) -> None:

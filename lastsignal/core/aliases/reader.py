@@ -23,6 +23,7 @@ from lastsignal.core.events import Event
 from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
 from lastsignal.core.judging import judge
+from lastsignal.core.packing import pack
 
 AHEAD_SECONDS = 86_400.0
 """How far ahead of the world, and of the records before it, a record's time counts as damage: one
@@ -122,7 +123,7 @@ class Reader:
     def save(self) -> bytes:
         """Return all that a restart needs, as MessagePack."""
         settled, is_mixed, decoders = self._recognition.save()
-        return msgspec.msgpack.encode(
+        return pack(
             SavedReader(
                 records=self.records,
                 events=self.events,

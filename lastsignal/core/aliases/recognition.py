@@ -17,6 +17,7 @@ from lastsignal.core.aliases.contract import (
     NotThisDialect,
 )
 from lastsignal.core.events import Event
+from lastsignal.core.packing import pack
 
 UNSETTLED = (NotThisDialect, msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What sends a record back to the ladder: another layout, or JSON that needs the lenient way."""
@@ -105,7 +106,7 @@ class Recognition:
     def save(self) -> tuple[str | None, bool, dict[str, bytes]]:
         """Return what `restore` takes: all that a later record depends on."""
         states = {
-            name: msgspec.msgpack.encode(decoder.state)
+            name: pack(decoder.state)
             for name, decoder in self._decoders.items()
             if decoder.state is not None
         }

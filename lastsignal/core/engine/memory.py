@@ -11,6 +11,7 @@ from lastsignal.core.engine.program import Program
 from lastsignal.core.engine.state import State, rules_of
 from lastsignal.core.engine.traces import TraceState
 from lastsignal.core.groups import Group
+from lastsignal.core.packing import pack
 from lastsignal.core.rules import Rule
 
 LAYOUT = 2
@@ -63,7 +64,7 @@ class Memory:
 
     def header(self) -> bytes:
         """Return what is remembered besides the other pieces, as MessagePack."""
-        return msgspec.msgpack.encode(self._header())
+        return pack(self._header())
 
     def trace(self, trace_id: str) -> bytes:
         """Return what is remembered of one trace, as MessagePack.
@@ -79,7 +80,7 @@ class Memory:
         Raises:
             KeyError: there is none of this key.
         """
-        return msgspec.msgpack.encode(SharedGroup(key, self._state.shared.groups[key]))
+        return pack(SharedGroup(key, self._state.shared.groups[key]))
 
     def restore(self, header: bytes, traces: Iterable[bytes], groups: Iterable[bytes]) -> None:
         """Take back what was written.

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from lastsignal.core.engine.traces import TraceState
+from lastsignal.core.packing import pack
 
 MAX_KINDS = 10_000
 MAX_LIVE = 4096
 """Traces kept as objects, by default."""
 
-_encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(TraceState).decode
 
 
@@ -40,7 +40,7 @@ class _Press:
 
     def pack(self, trace: TraceState) -> bytes:
         """Return a trace as bytes: the number of its kind, and the rest compressed."""
-        data = _encode(trace)
+        data = pack(trace)
         self._sample = self._sample or data[: 1 << _WINDOW]
         press = zlib.compressobj(
             1, zlib.DEFLATED, -_WINDOW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, self._sample
@@ -135,7 +135,7 @@ class Shelf(Mapping[str, TraceState]):
             KeyError: it is not there.
         """
         packed = self._packed.get(trace_id)
-        return _encode(self.live[trace_id]) if packed is None else self._press.state(packed)
+        return pack(self.live[trace_id]) if packed is None else self._press.state(packed)
 
     def idlest(self, count: int) -> list[str]:
         """Return the ids of the traces that have been idle for longest."""

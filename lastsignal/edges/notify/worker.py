@@ -14,6 +14,7 @@ import anyio
 import msgspec
 
 from lastsignal.core.incidents import Notice, folded, shortened
+from lastsignal.core.packing import pack
 from lastsignal.edges.notify.clock import Alarm, Pace
 from lastsignal.edges.notify.compose import compose
 from lastsignal.edges.notify.outbox import Outbox, Row
@@ -188,7 +189,7 @@ class Worker:
         if len(read) < 2:
             return 0
         digest = shortened(folded((notice for _, notice in read), self._clock.now()))
-        self._outbox.fold([row_id for row_id, _ in read], msgspec.msgpack.encode(digest))
+        self._outbox.fold([row_id for row_id, _ in read], pack(digest))
         self._observer.suppressed(name, len(read))
         return len(read) - 1
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lastsignal.core.incidents import Incident, Notice, Silence
+from lastsignal.core.packing import pack
 from lastsignal.edges.store.database import Database, StoreError
 from lastsignal.edges.store.outbox import Outbox, OutboxRow
 from lastsignal.edges.store.requests import (
@@ -184,7 +185,7 @@ def _enqueue(db: sqlite3.Connection, notice: Notice, targets: Sequence[str], now
         return
     made = db.execute(
         "INSERT INTO notices (body, created_at) VALUES (?, ?)",
-        (msgspec.msgpack.encode(notice), now),
+        (pack(notice), now),
     )
     db.executemany(
         "INSERT INTO outbox (notice, target, next_attempt_at) VALUES (?, ?, ?)",
@@ -204,7 +205,7 @@ def _write(
 
 
 def _encode_all(rows: Mapping[str, Any]) -> dict[str, bytes | None]:
-    return {key: None if one is None else msgspec.msgpack.encode(one) for key, one in rows.items()}
+    return {key: None if one is None else pack(one) for key, one in rows.items()}
 
 
 def _decode_all(rows: Iterable[tuple[bytes]], kind: type[_Row]) -> list[_Row]:
