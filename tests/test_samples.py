@@ -11,12 +11,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
-from kit.samples import folder
+from kit.samples import Sample, folder, samples
 
 from lastsignal.app import diagnose
 from lastsignal.core.aliases.recognition import REFUSALS
@@ -26,32 +25,6 @@ from lastsignal.core.diagnosis.report import Report
 from lastsignal.core.rules import SEVERITIES, Rule
 from lastsignal.edges.inputs import open_sources
 from lastsignal.edges.rulefiles import load_rules
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One file, as the index describes it."""
-
-    layout: str
-    file: str
-    shows: str
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """`layout/file`, as tests name it."""
-        return f"{self.layout}/{self.file}"
-
-
-@cache
-def samples() -> tuple[Sample, ...]:
-    """Return all files of the index that are there; none without a folder."""
-    index = folder() / "INDEX.tsv"
-    if not index.is_file():
-        return ()
-    rows = (line.split("\t") for line in index.read_text(encoding="utf-8").splitlines()[1:])
-    found = [Sample(row[0], row[1], row[3], folder() / row[0] / row[1]) for row in rows if row[0]]
-    return tuple(sample for sample in found if sample.path.is_file())
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ for _ in range(40):
 ODD_VALUES: tuple[Any, ...] = (
     None,
     True,
+    False,
     0,
     -1,
     -2.5,
@@ -60,8 +61,19 @@ def paths_of(value: Any, limit: int = 400) -> list[Path]:
     return found
 
 
+def objects_of(value: Any) -> Iterator[Path]:
+    """Yield the way to every object inside, itself among them; two of a list stand for the rest."""
+    if isinstance(value, dict):
+        yield ()
+        inner: Iterable[tuple[str | int, Any]] = value.items()
+    else:
+        inner = enumerate(value[:2]) if isinstance(value, list) else ()
+    for step, one in inner:
+        yield from ((step, *rest) for rest in objects_of(one))
+
+
 def changed(value: Any, path: Path, new: Any) -> Any:
-    """Return a copy with another value at a path, or (`REMOVED`) with none."""
+    """Return a copy with another value at a path (also a new one), or (`REMOVED`) with none."""
     if not path:
         return new
     step, rest = path[0], path[1:]
@@ -69,7 +81,7 @@ def changed(value: Any, path: Path, new: Any) -> Any:
     if not rest and new is REMOVED:
         del copied[step]
     else:
-        copied[step] = changed(value[step], rest, new)
+        copied[step] = changed(value[step], rest, new) if rest else new
     return copied
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.criticals import alarms_of, critical_findings, events_of, mutated
 from kit.dialects import decode_safely, restarted
-from kit.mutations import REMOVED, changed, encode, paths_of
+from kit.mutations import ODD_VALUES, REMOVED, encode, objects_of, paths_of
+from kit.mutations import Path as Way
 from kit.strategies import (
     fixture_files,
     hostile_files,
@@ -17,18 +22,14 @@ from kit.strategies import (
     records_of_file,
 )
 
-from lastsignal.app import diagnoses
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.reader import Reader
 from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.engine import Engine
 from lastsignal.core.framing import Framer
-from lastsignal.edges.rulefiles import load_rules
 
 HEALTHY = [path for path in fixture_files() if path.name.startswith("healthy")]
 SAY_FAILED = frozenset({"error", "exit_status"})
-"""Fields of which any value at all says that something failed."""
-RULES = load_rules()
+"""Fields which tell of a failure by what they hold, and in many layouts by being there."""
 
 
 def records_of(dialect: Dialect) -> list[bytes]:
@@ -64,20 +65,28 @@ def test_one_odd_field_never_turns_a_healthy_run_into_a_critical_finding(
     data: st.DataObject,
 ) -> None:
     path = data.draw(st.sampled_from(HEALTHY))
-    records = list(records_of_file(path))
+    records = records_of_file(path)
     index = data.draw(st.integers(0, len(records) - 1))
     value = msgspec.json.decode(records[index])
-    paths = [path for path in paths_of(value) if path[-1] not in SAY_FAILED]
+    where = data.draw(st.sampled_from(paths_of(value)))
     new = REMOVED if data.draw(st.integers(0, 4)) == 0 else data.draw(odd_values())
-    records[index] = encode(changed(value, data.draw(st.sampled_from(paths)), new))
 
-    reader, engine = Reader("fuzz.jsonl", LADDER, 0.0), Engine(RULES)
-    engine.feed(reader.read((one, 0, line) for line, one in enumerate(records, 1)))
-    engine.feed(reader.finish())
-    engine.finish()
+    assert critical_findings(events_of(mutated(records, index, where, new))) == []
 
-    found = [finding for trace in diagnoses(engine) for finding in trace.findings()]
-    assert [one.rule for one in found if one.severity == "critical"] == []
+
+@pytest.mark.parametrize("path", HEALTHY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_odd_value_where_a_failure_is_told_makes_a_healthy_run_critical(path: Path) -> None:
+    records = records_of_file(path)
+    mutations: list[tuple[int, Way, Any]] = []
+    for index, record in enumerate(records):
+        value = msgspec.json.decode(record)
+        there = [way for way in paths_of(value) if way[-1] in SAY_FAILED]
+        added = {(*way, name) for way in objects_of(value) for name in SAY_FAILED} - {*there}
+        mutations += [(index, way, new) for way in there for new in (REMOVED, *ODD_VALUES)]
+        mutations += [(index, way, new) for way in added for new in (True, "x", {"": ""})]
+
+    assert critical_findings(events_of(records)) == []
+    assert list(alarms_of(records, mutations)) == []
 
 
 @given(data=hostile_files(), size=st.integers(1, 400))

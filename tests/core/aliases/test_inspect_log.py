@@ -210,6 +210,32 @@ def test_an_error_is_told_once_where_it_happened(read: Read) -> None:
     assert [e.event_type for e in events if e.status == "failed"] == ["model_call", "agent_end"]
 
 
+@pytest.mark.parametrize(
+    ("error", "failed"),
+    [
+        ({"message": "out of disk"}, ["process_error", "agent_end"]),
+        ({"message": "'id'", "traceback": "Traceback …"}, ["process_error", "agent_end"]),
+        (True, ["agent_end"]),
+        (-1, ["agent_end"]),
+        ("x", ["agent_end"]),
+        ({"message": {}, "code": "x"}, ["agent_end"]),
+        ({"": ""}, []),
+        ({}, []),
+    ],
+)
+def test_an_error_of_a_sample_that_says_nothing_is_no_crash(
+    read: Read, error: Any, failed: list[str]
+) -> None:
+    events, _ = read(sample(model(1, 2), error=error))
+    assert [event.event_type for event in events if event.status == "failed"] == failed
+
+
+@pytest.mark.parametrize("limit", [True, "x", {"": ""}, {"type": 1}, {"type": {}}])
+def test_a_limit_without_a_name_is_none(read: Read, limit: Any) -> None:
+    events, _ = read(sample(model(1, 2), limit=limit))
+    assert [event.status for event in events if event.event_type == "audit"] == []
+
+
 def test_an_eval_that_failed_without_a_sample_crashed_itself(read: Read) -> None:
     events, _ = read(log(sample(), status="error", error={"message": "no dataset"}))
     assert shape([event for event in events if event.trace_id == "e1"])[1:] == [

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -129,6 +131,30 @@ def test_a_root_that_fails_by_itself_has_a_failure_of_its_own(read: Read) -> Non
     ]
     assert events[1].parent_id == ROOT
     assert events[1].error_message == "agent crashed"
+
+
+@pytest.mark.parametrize(
+    ("error", "beside", "crashed"),
+    [
+        ("boom", {}, True),
+        ("ValueError: x", {"outputs": {"output": "half of it"}}, True),
+        ("ValueError: x", {"status": "error", "outputs": None}, True),
+        ("boom", {"events": [{"name": "start"}, {"name": "error"}]}, True),
+        ("boom", {"outputs": {"output": "all of it"}}, False),
+        ("ValueError: x", {"status": "success"}, False),
+        ("ValueError: x", {"events": [{"name": "start"}, {"name": "end"}]}, False),
+        (True, {}, False),
+        (-1, {}, False),
+        ([{"type": "text", "text": "x"}], {}, False),
+        ("-", {}, False),
+    ],
+)
+def test_a_root_has_crashed_if_its_error_says_what_and_nothing_of_the_run_speaks_against_it(
+    read: Read, error: Any, beside: dict[str, Any], crashed: bool
+) -> None:
+    events, _ = read(run(ROOT, "chain", "Agent", (0, 9), error=error, **beside))
+    crash = [("process_error", "Agent", "failed")] if crashed else []
+    assert shape(events)[1:] == [*crash, ("agent_end", "Agent", "failed")]
 
 
 def test_a_step_that_fails_by_itself_is_a_failed_action_told_once(read: Read) -> None:

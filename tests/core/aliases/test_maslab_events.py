@@ -328,3 +328,13 @@ def test_runs_that_stand_interleaved_in_one_file_know_nothing_of_one_another() -
     start = next(event for event in events if event.call_id == "r2")
     assert (start.event_type, start.parent_id) == ("agent_start", None)
     assert [e.error_message for e in events if e.event_type == "process_error"] == ["lost"]
+
+
+@pytest.mark.parametrize("status", [False, True, None, 0, "x", []])
+def test_a_status_that_is_no_word_for_a_failure_leaves_a_run_well(status: Any) -> None:
+    events, _ = read(
+        line("execution_start", 0, call_id="p"),
+        line("llm_call_end", 2, call_id="l", parent_call_id="p", status=status, output="hi"),
+        line("execution_end", 3, call_id="p", status=status, output="here"),
+    )
+    assert {event.status for event in events[1:]} == {"completed"}

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import Event
 
@@ -152,6 +154,29 @@ def test_an_exception_of_anything_else_is_the_process_s(read: Read) -> None:
         )
     )
     assert wrapped[1].event_type == "model_call"
+
+
+@pytest.mark.parametrize(
+    ("status", "info", "crashed"),
+    [
+        ("SomethingNewError", {}, True),
+        ("SystemExit", {}, True),
+        ("Boom", {"traceback": "Traceback …"}, True),
+        ("Boom", {"exception_str": "it broke"}, True),
+        ("Boom", {}, False),
+        ("A", {}, False),
+        ("boom", {}, False),
+        ("-1", {}, False),
+        ("2026-02-30", {}, False),
+        (7, {}, False),
+    ],
+)
+def test_a_word_that_is_no_exception_s_name_is_a_failure_and_no_crash(
+    read: Read, status: Any, info: dict[str, Any], crashed: bool
+) -> None:
+    events, _ = read(document(exit_status=status, **info))
+    assert ("process_error" in {event.event_type for event in events}) is crashed
+    assert shape(events)[-1] == ("agent_end", "mini-swe-agent", "failed")
 
 
 def test_answers_that_cannot_be_used_are_failed_calls_and_users_abort(read: Read) -> None:

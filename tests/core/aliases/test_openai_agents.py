@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -177,6 +179,30 @@ def test_an_agent_that_fails_by_itself_crashes(read: Read) -> None:
     missing = {"message": "Tool not found", "data": {"tool_name": "look_up"}}
     events, _ = read(trace(), agent("agent", "task", (1, 6), missing))
     assert shape(events)[-2] == ("tool_result", "look_up", "failed")
+
+
+@pytest.mark.parametrize(
+    ("error", "crashed"),
+    [
+        ({"message": "boom"}, True),
+        ({"message": "Error in agent run", "data": {"error": "'id'"}}, True),
+        ("ValueError: no instructions", True),
+        ("boom", False),
+        (True, False),
+        (429, False),
+        ({"message": {}, "code": "x"}, False),
+    ],
+)
+def test_an_error_that_is_none_of_the_sdk_s_fails_the_run_and_is_no_crash(
+    read: Read, error: Any, crashed: bool
+) -> None:
+    for records in (
+        (agent("agent", None, (1, 6), error),),
+        (agent("agent", "task", (1, 5)), wrapper("task", "task", None, (0, 6)) | {"error": error}),
+    ):
+        events, _ = read(trace(), *records)
+        assert any(event.event_type == "process_error" for event in events) is crashed
+        assert shape(events)[-1] == ("agent_end", "Support", "failed")
 
 
 def test_a_guardrail_is_told_once(read: Read) -> None:

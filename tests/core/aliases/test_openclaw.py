@@ -257,6 +257,24 @@ def test_telemetry_tells_a_failure_once(read: Read) -> None:
     assert (events[1].http_status, events[1].error_class) == (429, "rate_limit")
 
 
+@pytest.mark.parametrize(
+    ("said", "status", "message"),
+    [
+        ({"success": False}, "failed", "the agent ended without success"),
+        ({"success": False, "error": True}, "failed", "the agent ended without success"),
+        ({"success": False, "error": "-"}, "failed", "-"),
+        ({"success": True, "error": "disk full"}, "failed", "disk full"),
+        ({"success": True, "error": ""}, "completed", None),
+    ],
+)
+def test_telemetry_of_an_end_that_does_not_say_what_failed_tells_of_no_crash(
+    read: Read, said: dict[str, Any], status: str, message: str | None
+) -> None:
+    events, _ = read(telemetry(1, "agent.start"), telemetry(3, "agent.end", **said))
+    assert shape(events)[1:] == [("agent_end", "main", status)]
+    assert events[1].error_message == message
+
+
 def stage(sequence: int, kind: str, **data: Any) -> dict[str, Any]:
     return {
         "traceSchema": "openclaw-trajectory", "type": kind, "seq": sequence, "sessionId": "s-1",

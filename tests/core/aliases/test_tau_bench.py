@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -78,3 +80,22 @@ def test_a_run_that_raised_holds_its_error_and_no_messages(read: Read) -> None:
         ("agent_end", "failed"),
     ]
     assert events[1].error_class == "rate_limit"
+
+
+@pytest.mark.parametrize(
+    ("reward", "error", "traceback", "crashed"),
+    [
+        (0.0, "'id'", "Traceback …", True),
+        (0.0, "KeyError: 'user'", "", True),
+        (None, "the server has gone", "", True),
+        (1.0, "KeyError: 'user'", "Traceback …", False),
+        (0.0, -1, "", False),
+        (0.0, "x", "", False),
+    ],
+)
+def test_an_error_that_says_nothing_or_comes_with_a_reward_is_no_crash(
+    read: Read, reward: float | None, error: Any, traceback: str, crashed: bool
+) -> None:
+    events, _ = read(result(reward=reward, info={"error": error, "traceback": traceback}))
+    assert (events[-2].event_type == "process_error") is crashed
+    assert events[-1].status == "failed"

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -92,3 +94,23 @@ def test_whole_calls_tell_both_and_a_wrapper_only_passes_a_failure_on(read: Read
         ("agent_end", "agent", "failed"),
     ]
     assert events[2].error_class == "rate_limit"
+
+
+@pytest.mark.parametrize(
+    ("exception", "output", "crashed"),
+    [
+        ("it broke", None, True),
+        (json.dumps({"type": "ValueError", "message": "x", "traceback": ""}), "half of it", True),
+        ("it broke", "all of it", False),
+        ("x", None, False),
+        (True, None, False),
+        ({"message": "it broke"}, None, False),
+    ],
+)
+def test_an_exception_that_tells_of_nothing_or_comes_with_a_result_is_no_crash(
+    read: Read, exception: Any, output: Any, crashed: bool
+) -> None:
+    ended = end("agent", 5, exception) | {"output": output}
+    events, _ = read(start("agent", 0, None, "agent"), ended)
+    crash = [("process_error", "agent", "failed")] if crashed else []
+    assert shape(events)[1:] == [*crash, ("agent_end", "agent", "failed")]

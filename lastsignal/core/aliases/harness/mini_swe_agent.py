@@ -13,6 +13,7 @@ import msgspec
 
 from lastsignal.core.aliases.chat_messages import text_in, write_usage
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, limit_of, list_of, mapping_of, text_of
@@ -213,17 +214,21 @@ class _Reader:
             self.run.close("aborted", ErrorFields(status, None, status), finish_reason=status)
         elif status in ("LimitsExceeded", "TimeExceeded"):
             self._tell_limit(status)
-        elif status == "RepeatedFormatError" or not _is_exception(status):
+        elif status == "RepeatedFormatError" or not _is_class_name(status):
             self.run.close("failed", ErrorFields(status, None, status), finish_reason=status)
         else:
-            text = text_of(self._info.get("exception_str")) or status
-            error = unwrap_error(text)
-            self.run.crash(
-                ErrorFields(error.message, error.http_status, status),
-                text,
-                text_of(self._info.get("traceback")) or "",
-                self._model,
-            )
+            self._tell_exception(status)
+
+    def _tell_exception(self, name: str) -> None:
+        """Tell of what ended the run by its name; a word that nothing bears out is no crash."""
+        said = text_of(self._info.get("exception_str"))
+        traceback = text_of(self._info.get("traceback")) or ""
+        found = unwrap_error(said or name)
+        error = ErrorFields(found.message, found.http_status, name)
+        if is_crash(error, is_doubted=not (said or traceback)):
+            self.run.crash(error, said or name, traceback, self._model)
+        else:
+            self.run.close("failed", error, finish_reason=name)
 
     def _tell_limit(self, status: str) -> None:
         """Say which limit it was: the status does not, but the counts reached only one."""
@@ -246,8 +251,7 @@ def _is_reached(limit: float | None, used: float | None) -> bool:
     return bool(limit) and limit is not None and used is not None and used >= limit
 
 
-def _is_exception(status: str) -> bool:
-    """Is it the name of a class? What else stands there is a failure, but no crash."""
+def _is_class_name(status: str) -> bool:
     return status.isidentifier() and status[0].isupper()
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from lastsignal.core.aliases.chat_messages import tell_message
 from lastsignal.core.aliases.contract import Decoded, Dialect, NotThisDialect
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import mapping_of, number_of, text_of
@@ -73,11 +74,15 @@ class TauBenchDecoder:
 
 def _tell_end(run: Trajectory, info: Mapping[str, Any], reward: float | None) -> None:
     text = text_of(info.get("error"))
-    if text is not None:
-        run.crash(unwrap_error(text), text, text_of(info.get("traceback")) or "")
-        return
     facts = None if reward is None else {"reward": reward}
-    if reward is not None and reward <= 0:
+    has_earned = reward is not None and reward > 0  # a run that raised earns nothing
+    if text is not None:
+        error, traceback = unwrap_error(text), text_of(info.get("traceback")) or ""
+        if not has_earned and (traceback or is_crash(error)):
+            run.crash(error, text, traceback)
+        else:
+            run.close("failed", error, metadata=facts)
+    elif reward is not None and not has_earned:
         run.close("failed", ErrorFields(f"reward {reward:g}", None, "reward"), metadata=facts)
     else:
         run.close(metadata=facts)

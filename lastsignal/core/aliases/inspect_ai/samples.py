@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.chat_messages import tell_message
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
-from lastsignal.core.aliases.fields import list_of, text_of
+from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
 from lastsignal.core.aliases.inspect_ai.transcript import Transcript
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.session_runs import NO_ERROR
@@ -116,10 +117,12 @@ def _tell_retries(run: Trajectory, retries: object, task: str) -> None:
 
 def _tell_end(run: Trajectory, transcript: Transcript, sample: Sample) -> None:
     error = unwrap_error(sample.error)
-    if error.message and not transcript.has_told(error.message):
+    has_raised = bool(text_of(mapping_of(sample.error).get("traceback")))
+    has_crashed = has_raised or is_crash(error, is_doubted=not isinstance(sample.error, Mapping))
+    if error.message and has_crashed and not transcript.has_told(error.message):
         run.add("process_error", "failed", error, operation="sample")
-    limit = sample.limit if isinstance(sample.limit, Mapping) else {}
-    if limit and not transcript.limit.message:
+    limit = mapping_of(sample.limit)
+    if isinstance(limit.get("type"), str) and not transcript.limit.message:
         transcript.tell_limit(limit)
     is_begun = sample.started_at is not None and sample.completed_at is None
     if is_begun and error.message is None and not transcript.limit.message:

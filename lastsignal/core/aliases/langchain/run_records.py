@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.elements import locate
-from lastsignal.core.aliases.fields import mapping_of, text_of
+from lastsignal.core.aliases.fields import at, mapping_of, status_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.langchain.messages import attempt_in
 from lastsignal.core.timestamps import parse_timestamp
@@ -29,6 +29,7 @@ class Run(msgspec.Struct, gc=False):
     start_time: Any = None
     end_time: Any = None
     error: Any = None
+    status: Any = None
     parent_run_id: Any = None
     trace_id: Any = None
     dotted_order: Any = None
@@ -39,6 +40,7 @@ class Run(msgspec.Struct, gc=False):
     extra: msgspec.Raw = ABSENT
     inputs: msgspec.Raw = ABSENT
     outputs: msgspec.Raw = ABSENT
+    events: msgspec.Raw = ABSENT
     child_runs: msgspec.Raw = ABSENT
     post: msgspec.Raw = ABSENT
     patch: msgspec.Raw = ABSENT
@@ -61,6 +63,17 @@ class Run(msgspec.Struct, gc=False):
             return dict(mapping_of(_decode_extra(self.extra).metadata))
         except (msgspec.MsgspecError, RecursionError, UnicodeError):
             return {}
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether its status, or the last of its own events, says so."""
+        ending = at(value_of(self.events), -1, "name")
+        return status_of(self.status) == "completed" or ending == "end"
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it has put out anything."""
+        return any(mapping_of(value_of(self.outputs)).values())
 
 
 class _Extra(msgspec.Struct, gc=False):

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.fields import amount_of, count_of, list_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.langchain.messages import (
@@ -202,7 +203,7 @@ class RunsDecoder:
         elif has_failed:
             told.tell(message, known.ancestors)
         if known.kind == "agent":
-            return [own_failure(end), end] if own else [end]
+            return [own_failure(end), end] if own and _has_died(run) else [end]
         return [end] if own else []
 
     def _event(
@@ -237,6 +238,11 @@ def _write_usage(run: Run, end: Event) -> None:
     if end.output_tokens is None:
         end.output_tokens = count_of(run.completion_tokens)
     end.cost_usd = amount_of(run.total_cost)
+
+
+def _has_died(run: Run) -> bool:
+    is_doubted = run.has_result or not isinstance(run.error, str)
+    return not run.ended_well and is_crash(judge_error(run.error)[1], is_doubted=is_doubted)
 
 
 def _came_from_inside(error: object) -> bool:

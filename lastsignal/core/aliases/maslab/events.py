@@ -131,7 +131,7 @@ class ObsEventDecoder:
 
     def _agent_end(self, line: ObsEvent, run_id: str | None, parent: str | None) -> list[Event]:
         make = self._maker(line)
-        status = status_of(line.status) or "completed"
+        status = status_of(text_of(line.status)) or "completed"
         error = unwrap_error(line.error)
         events: list[Event] = []
         if status == "failed":

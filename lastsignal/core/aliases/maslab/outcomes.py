@@ -16,7 +16,7 @@ _MAX_NESTING = 3  # a tool's result comes in up to this many envelopes named `re
 def judge_end(line: ObsEvent, is_model: bool, output: Any) -> tuple[Status, ErrorFields]:
     """Settle a call's end: its status, its error field, then what a tool's output says."""
     error = unwrap_error(line.error)
-    status = status_of(line.status)
+    status = status_of(text_of(line.status))
     if is_model and status is None and line.next_step == "ERROR":
         status = "failed"
     if status is None or status == "completed":

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -49,6 +50,11 @@ class Span(msgspec.Struct, gc=False):
     def error_label(self) -> str:
         """Where the error happened, in the SDK's own words."""
         return text_of(mapping_of(self.error).get("message")) or ""
+
+    @property
+    def tells_of_crash(self) -> bool:
+        """Whether its error has the SDK's label, or is not of its shape and still an exception."""
+        return bool(self.error_label) or is_crash(error_of(self.error), is_doubted=True)
 
     @property
     def wraps(self) -> Mapping[str, Any]:

@@ -177,6 +177,8 @@ class AgentsDecoder:
             failure.metadata = {"guardrail": text_of(data.get("guardrail"))}
         elif tool is not None:  # the model asked for a tool that there is not
             failure.event_type, failure.operation = "tool_result", tool
+        elif not span.tells_of_crash:
+            return []
         return [failure]
 
     def _wrapper(self, span: Span) -> list[Event]:

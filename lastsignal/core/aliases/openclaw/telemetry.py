@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import amount_of, count_of, text_of
 from lastsignal.core.aliases.provider_text import provider_error
@@ -21,6 +22,7 @@ from lastsignal.core.timestamps import parse_timestamp
 _ABSENT = msgspec.Raw(b"")
 _TYPES = frozenset({"agent.start", "agent.end", "tool.start", "tool.end", "llm.usage"})
 _MESSAGES = frozenset({"message.in", "message.out", "message.sending"})
+_NO_REASON = "the agent ended without success"
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -119,15 +121,17 @@ class TelemetryDecoder:
         is_failed = line.success is False or bool(line.error)
         error = provider_error(text_of(line.error)) if is_failed else NO_ERROR
         end = run.boundary(event_type="agent_end", duration_seconds=_seconds(line))
-        error.write(end, "failed" if is_failed else "completed")
+        if is_failed:
+            ErrorFields(error.message or _NO_REASON, error.http_status, error.type).write(end)
+        else:
+            end.status = "completed"
         if end.duration_seconds is None and opened is not None and run.at >= opened:
             end.duration_seconds = run.at - opened
-        if not is_failed or (told is not None and told == (error.message or "")):
+        is_told = told is not None and told == (error.message or "")
+        if is_told or line.success is True or not is_crash(error):
             return [end]
         leaf = run.event(event_type="process_error")
-        ErrorFields(
-            error.message or "the agent ended without success", error.http_status, error.type
-        ).write(leaf)
+        error.write(leaf)
         return [leaf, end]
 
 

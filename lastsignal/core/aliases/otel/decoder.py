@@ -116,7 +116,7 @@ def _events(span: Span, reading: Reading, outcome: Outcome, above: Below) -> lis
         if reading.status is None:
             return []
         return [emission.audit_event(span, reading, outcome)]
-    own = outcome.is_own_failure
+    own = outcome.is_own_failure and not reading.names_no_failure
     if reading.kind in ("chain", "other"):
         return (
             [emission.own_failure(span, reading, outcome)]

@@ -50,6 +50,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """By a flag of the framework's own, which may speak where the span's status is silent."""
     error: ErrorFields = ErrorFields()
     """By attributes of the framework's own."""
+    names_no_failure: bool = False
+    """It is said to have failed, in a field that does not tell of what."""
     retry: Retry | None = None
     repeats: bool = False
     """Siblings of a model call are attempts of one request."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -186,6 +187,11 @@ def _error(exception: object) -> ErrorFields:
     return unwrap_error(exception)
 
 
+def _is_doubted(call: _Call) -> bool:
+    """Does the call give a result beside its exception, or something else than a text there?"""
+    return not isinstance(call.exception, str) or bytes(call.output) not in (b"", b"null")
+
+
 def interpret(span: Span) -> Reading:
     """Return what a call was: by the kind of its op, or by what it was asked."""
     started, call = span.attributes[_OWN]
@@ -205,6 +211,7 @@ def interpret(span: Span) -> Reading:
         arguments=started.arguments_hash if kind == "tool" else None,
         output=value_of(call.output) if is_tool else None,
         status="failed" if kind == "audit" and span.status == "error" else None,
+        names_no_failure=not is_crash(_error(call.exception), is_doubted=_is_doubted(call)),
         repeats=True,  # attempts at one request are calls beside one another
         framework="weave",
     )
