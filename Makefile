@@ -32,6 +32,7 @@ check: $(READY)  ## lint, format, types, architecture, the detectors' own tests
 
 bench: $(READY)  ## measure diagnose against the bare decode loop, and the daemon against its bounds
 	$(BIN)/python tests/bench/diagnose.py
+	$(BIN)/python tests/bench/files.py
 	$(BIN)/python tests/bench/watch.py
 	-$(BIN)/python tests/bench/peer.py
 

@@ -24,11 +24,21 @@ from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
 from lastsignal.core.framing import Framer, Record, Skip
 from lastsignal.core.rules import Rule
-from lastsignal.edges.inputs import Place, Source, read_excerpts
+from lastsignal.core.wire import receiver, send
+from lastsignal.edges.inputs import Ahead, FileSource, Place, Source, read_excerpts
 from lastsignal.errors import InputError
 
 LOOK_BYTES = 16_384
 """Of a source at a time, until it shows when it begins."""
+
+AHEAD_BYTES = 8 * 1024**2
+"""A larger file is read when its turn comes."""
+AHEAD_EVENTS = 100_000
+"""So is one that turns out to hold more events, compressed as it is."""
+WORTH_BYTES = 4 * 1024**2
+"""What is less is read sooner than processes start."""
+
+_received = receiver(tuple[InputSummary, int])
 
 Progress = Callable[[str, int], None]
 """progress(name of the source, bytes read of it since the last call)."""
@@ -44,6 +54,7 @@ def diagnose(
     *,
     ladder: tuple[Dialect, ...] = LADDER,
     progress: Progress = no_progress,
+    ahead: Ahead | None = None,
 ) -> Report:
     """Read finite sources to their end and return what their traces say.
 
@@ -52,14 +63,22 @@ def diagnose(
         rules: the detectors to run.
         ladder: the dialects to recognise.
         progress: told of every chunk.
+        ahead: what other processes have read of the same sources; see `read_ahead`.
     """
     engine = Engine(rules)
     inputs = []
-    for source in sources:
-        reader = Reader(source.name, ladder, ingest_time=0.0)
-        for events in read_events(source, reader, progress):
+    for number, source in enumerate(sources):
+        sent = ahead.take(number) if ahead is not None else None
+        if sent is not None:
+            (summary, consumed), events = _received(sent)
             engine.feed(events)
-        inputs.append(summary_of(source, reader))
+            progress(source.name, consumed)
+        else:
+            reader = Reader(source.name, ladder, ingest_time=0.0)
+            for events in read_events(source, reader, progress):
+                engine.feed(events)
+            summary = summary_of(source, reader)
+        inputs.append(summary)
     engine.finish()
     return Report(
         version=lastsignal.__version__,
@@ -67,6 +86,30 @@ def diagnose(
         traces=diagnoses(engine),
         evicted_traces=engine.state.evicted_traces,
     )
+
+
+def read_ahead(sources: Sequence[Source], ladder: tuple[Dialect, ...], jobs: int) -> Ahead:
+    """Return what reads sources in other processes, as many as `jobs`, while the engine is fed.
+
+    Whole files only, and none whose events would take much memory: they wait for their turn.
+    """
+    numbers = [
+        number
+        for number, source in enumerate(sources)
+        if isinstance(source, FileSource) and (source.size or 0) <= AHEAD_BYTES
+    ]
+
+    def read_whole(number: int) -> bytes | None:
+        source, events = sources[number], list[Event]()
+        reader = Reader(source.name, ladder, ingest_time=0.0)
+        for some in read_events(source, reader):
+            events += some
+            if len(events) > AHEAD_EVENTS:
+                return None
+        return send(events, (summary_of(source, reader), source.consumed))
+
+    worth = sum(sources[number].size or 0 for number in numbers) >= WORTH_BYTES
+    return Ahead(read_whole, numbers if worth else [], jobs if jobs > 1 else 0)
 
 
 def read_events(

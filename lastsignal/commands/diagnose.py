@@ -11,14 +11,14 @@ from pathlib import Path
 import click
 
 from lastsignal.app import diagnose as run_diagnosis
-from lastsignal.app import fill_in_excerpts, in_order_of_time
+from lastsignal.app import fill_in_excerpts, in_order_of_time, read_ahead
 from lastsignal.commands.aliases import aliases_option, ladder_from
 from lastsignal.commands.configured_rules import tuned
 from lastsignal.commands.normalize import no_event_message
 from lastsignal.commands.output import write
 from lastsignal.core.diagnosis.report import Report
 from lastsignal.core.rules import SEVERITIES
-from lastsignal.edges.inputs import Source, open_sources
+from lastsignal.edges.inputs import Source, open_sources, processors
 from lastsignal.edges.report import FORMATS, Options, quoted, render, wants_color
 from lastsignal.edges.terminal import ReadingProgress, width_of
 from lastsignal.errors import InputError
@@ -64,6 +64,14 @@ from lastsignal.errors import InputError
     help="Write the report to this file instead of standard output.",
 )
 @aliases_option
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(0, 64),
+    default=0,
+    metavar="N",
+    help="Read so many files at a time, each in a process of its own. [default: one a processor]",
+)
 @click.option("--no-progress", is_flag=True, help="Never draw the progress bar.")
 def diagnose(  # noqa: PLR0913  # an option each
     paths: tuple[str, ...],
@@ -74,6 +82,7 @@ def diagnose(  # noqa: PLR0913  # an option each
     config_path: Path | None,
     output: Path | None,
     alias_path: Path | None,
+    jobs: int,
     no_progress: bool,
 ) -> int:
     """Say why runs failed: the cause, the lines that show it, and what to do.
@@ -93,8 +102,14 @@ def diagnose(  # noqa: PLR0913  # an option each
         ladder = ladder_from(alias_path)
     sources = in_order_of_time(open_sources(paths), ladder)
     gc.freeze()  # what is loaded by now stays to the end: no need to look for it among the garbage
-    with ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress:
-        report = run_diagnosis(sources, rules, ladder=ladder, progress=progress.advance)
+    # processes before threads: the bar is drawn by one
+    with (
+        read_ahead(sources, ladder, jobs or processors()) as ahead,
+        ReadingProgress(_total_bytes(sources), None if no_progress else sys.stderr) as progress,
+    ):
+        report = run_diagnosis(
+            sources, rules, ladder=ladder, progress=progress.advance, ahead=ahead
+        )
     fill_in_excerpts(quoted(report, format_name), sources)
     options = Options(
         color=output is None and wants_color(os.environ, sys.stdout.isatty()),
