@@ -144,6 +144,33 @@ def test_a_checkpoint_with_nothing_to_come_ends_the_run(read: Read) -> None:
     assert reader.skipped == {"checkpoint": 1}
 
 
+def test_a_stop_where_the_graph_has_gone_on_before_is_a_pause(read: Read) -> None:
+    first = (
+        task(1, 1, "t1", "agent"),
+        result(1, 2, "t1", "agent", asks("m1", "c1")),
+        checkpoint(1, 3, "tools"),
+    )
+    resumed = (
+        checkpoint(1, 4, "tools"),
+        task(2, 5, "t2", "tools"),
+        result(2, 6, "t2", "tools", answers("c1", "found")),
+        checkpoint(2, 7, "agent"),
+        task(3, 8, "t3", "agent"),
+        result(3, 9, "t3", "agent", asks("m2", "c2")),
+        checkpoint(3, 10, "tools"),
+    )
+    events, _ = read(*first, *resumed)
+    ends = [event for event in events if event.event_type == "agent_end"]
+    assert [(event.operation, event.status) for event in ends] == [
+        ("agent", "completed"),
+        ("tools", "completed"),
+        ("agent", "aborted"),
+    ]
+    assert ends[-1].error_message == "it is paused before tools"
+    calls = [event.call_id for event in events if event.event_type == "tool_call"]
+    assert calls == ["c1"]
+
+
 def test_a_node_that_makes_its_calls_itself_leaves_none_open(read: Read) -> None:
     both = result(1, 2, "t1", "agent", asks("m1", "c1"), answers("c1", "found"))
     events, _ = read(task(1, 1, "t1", "agent"), both, task(2, 3, "t2", "next"))

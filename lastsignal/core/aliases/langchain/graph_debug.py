@@ -4,7 +4,8 @@ The stream ends without a word, whether the graph is done, has raised or hit its
 So a node is the unit that begins and ends, and calls are read from the messages that nodes return.
 A node that has asked for a tool ends when the graph goes on, and then the tool's call begins: a
 stream that stops before is no end. A checkpoint with nothing to come next is the end of the run;
-one with more to come is written before a planned pause and at the recursion limit alike.
+one with more to come is written before a planned pause and at the recursion limit alike. Once the
+graph has gone on from such a place it was a pause, and so is the next stop before the same nodes.
 """
 
 from __future__ import annotations
@@ -71,6 +72,10 @@ class GraphState(msgspec.Struct):
     """Messages told already: a node may return the whole conversation."""
     waiting: dict[str, str] = {}
     """Nodes that have asked for tools, by id: their names."""
+    stands_at: str | None = None
+    """The checkpoint that was the latest record."""
+    pauses: dict[str, bool] = {}
+    """Nodes before which the graph has paused, and from which it has gone on."""
     asked: dict[str, Asked] = {}
     """Calls of tools by id, until the graph goes on."""
 
@@ -107,8 +112,8 @@ class GraphDebugDecoder:
             raise NotThisDialect
         self._follow_runs(line)
         if line.type == "checkpoint":
-            is_done = line.payload.next == []
-            return (list(self._ends_of_waiting(line)) if is_done else []) or Drop("checkpoint")
+            return list(self._checkpoint(line)) or Drop("checkpoint")
+        self.state.stands_at = None
         if line.type == "task":
             start = self._event(line, event_type="agent_start", status="started")
             start.metadata = {"step": self.state.step}
@@ -129,6 +134,21 @@ class GraphDebugDecoder:
             state.waiting.clear()  # what their run asked for has never come
             state.asked.clear()
         state.step = step
+
+    def _checkpoint(self, line: _Line) -> Iterator[Event]:
+        state, following = self.state, line.payload.next
+        names = ", ".join(name for name in list_of(following) if isinstance(name, str))
+        place = f"{state.step}: {names}"
+        goes_on, state.stands_at = state.stands_at == place, place
+        if goes_on and names:
+            remember(state.pauses, names, True)
+        if following == []:
+            yield from self._ends_of_waiting(line)
+        elif names in state.pauses and not goes_on:
+            for end in self._ends_of_waiting(line):
+                end.status, end.finish_reason = "aborted", "interrupt"
+                end.error_message = f"it is paused before {names}"
+                yield end
 
     def _node_end(self, line: _Line) -> Iterator[Event]:
         yield from self._calls(line)
