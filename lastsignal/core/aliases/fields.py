@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lastsignal.core.error_classes import ERROR_CLASSES
 from lastsignal.core.events import Status
 
 _WORDS: dict[Status, str] = {
@@ -54,6 +55,11 @@ def count_of(value: object) -> int | None:
 def attempt_of(value: object) -> int | None:
     """Return the number of an attempt or a retry, which counts from 1, else None."""
     return count_of(value) or None
+
+
+def error_class_of(value: object) -> str | None:
+    """Return one of our own classes of errors, written as such, else None."""
+    return value if isinstance(value, str) and value in ERROR_CLASSES else None
 
 
 def number_of(value: object) -> float | None:

@@ -13,7 +13,13 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
-from lastsignal.core.aliases.fields import amount_of, attempt_of, count_of, text_of
+from lastsignal.core.aliases.fields import (
+    amount_of,
+    attempt_of,
+    count_of,
+    error_class_of,
+    text_of,
+)
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable, Happened
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
@@ -21,6 +27,9 @@ from lastsignal.core.events import UNTIMED, Event, EventType, Status
 
 _MAX_SHAPES = 64
 """Records with free names would fill any memory; the first ones show what else is in a source."""
+
+_PRINTED = frozenset({"arguments_hash", "error_class", "framework"})
+"""What only events have that were printed by `normalize`: read by the same names."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -53,7 +62,7 @@ class FlatDecoder:
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
         self.state = Shapes()
         self._table = table
-        self._mapped = table.mapped
+        self._mapped = table.mapped | _PRINTED
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
@@ -106,7 +115,10 @@ class FlatDecoder:
             cost_usd=read(record, "cost_usd", amount_of),
             duration_seconds=self._duration(record),
             finish_reason=read(record, "finish_reason", text_of),
-            arguments_hash=hash_arguments(find(record, "arguments")),
+            arguments_hash=text_of(record.get("arguments_hash"))
+            or hash_arguments(find(record, "arguments")),
+            error_class=error_class_of(record.get("error_class")),
+            framework=text_of(record.get("framework")),
         )
         self._judge(event, record, implied)
         return event
@@ -156,7 +168,9 @@ class FlatDecoder:
 
 
 def _shape(record: Mapping[str, Any], named: Happened | None) -> int:
-    return crc32("\n".join((named[0] if named else "", *record)).encode("utf-8", "replace"))
+    happened = named[0] if named else ""
+    is_ours = record.get("event_type") == happened  # else it may be of another dialect
+    return crc32("\n".join((happened, str(is_ours), *record)).encode("utf-8", "replace"))
 
 
 DIALECT = Dialect(

@@ -1,12 +1,13 @@
 """The published trace schema, decoded straight into Events: the fast path.
 
-A record with exact names and types needs one pass of the decoder; of its metadata only what an
-event of its type can carry is read. Whatever is not exact (aliases, ISO times, numbers in strings,
-unknown words) is left to `flat`, which knows every alias.
+A record with exact names and types needs one pass of the decoder, and one over its metadata.
+Whatever is not exact (other names, ISO times, numbers in strings, unknown words) is left to `flat`,
+which knows every alias. What is read here says just what `flat` would say of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -15,8 +16,11 @@ from lastsignal.core.aliases import flat
 from lastsignal.core.aliases.contract import Decoded, Dialect
 from lastsignal.core.aliases.error_text import error_in_text
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
+from lastsignal.core.aliases.flat_words import ALIASES
+from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import EVENT_TYPES, Event
+from lastsignal.core.error_classes import ERROR_CLASSES
+from lastsignal.core.events import EVENT_TYPES, Event, EventType, Status, TimestampSource
 from lastsignal.core.judging import judge
 from lastsignal.core.timestamps import EARLIEST, LATEST
 
@@ -25,32 +29,37 @@ _NONE = msgspec.Raw(b"")
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
 _Amount = Annotated[float, msgspec.Meta(ge=0, lt=1e15)]
+_ErrorClass = Annotated[str, msgspec.Meta(pattern=f"^(?:{'|'.join(ERROR_CLASSES)})$")]
+_HttpError = Annotated[int, msgspec.Meta(ge=400, le=599)]
+_NoHttpError = Annotated[int, msgspec.Meta(lt=400)]
 
 
-class _Record(Event, kw_only=True, gc=False):
-    framework: str | None = "native"
-    metadata: msgspec.Raw = _NONE  # parsed only where something asks
+class _Record(Event, kw_only=True, gc=False, forbid_unknown_fields=True):
+    timestamp: Annotated[float, msgspec.Meta(ge=EARLIEST, le=LATEST)]
+    status: Status
+    framework: _Name = "native"
+    metadata: msgspec.Raw = _NONE  # rules parse it where something asks
     operation: _Name | None = None
-    attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    attempt: Annotated[int, msgspec.Meta(ge=1, lt=10**15)] | None = None
     agent: _Name | None = None
     call_id: _Name | None = None
     parent_id: _Name | None = None
+    error_class: _ErrorClass | None = None
+    http_status: _HttpError | None = None
+    error_type: _Name | None = None
+    model: _Name | None = None
     input_tokens: _Count | None = None
     output_tokens: _Count | None = None
     cost_usd: _Amount | None = None
     duration_seconds: _Amount | None = None
-
-
-class _CallMetadata(msgspec.Struct, gc=False):
-    arguments: Any = None
-    args: Any = None
-    input: Any = None
-
-
-class _FailureMetadata(msgspec.Struct, gc=False):
-    http_status: int | None = None
-    status_code: int | None = None
-    error_type: str | None = None
+    finish_reason: _Name | None = None
+    arguments_hash: _Name | None = None
+    # where a record stands is not for the record to say
+    source: str = msgspec.field(default="", name="(source)")
+    line: int = msgspec.field(default=0, name="(line)")
+    offset: int = msgspec.field(default=0, name="(offset)")
+    timestamp_source: TimestampSource = msgspec.field(default="record", name="(timestamp_source)")
+    sequence: int | None = msgspec.field(default=None, name="(sequence)")
 
 
 class _Usage(msgspec.Struct, gc=False):
@@ -60,19 +69,50 @@ class _Usage(msgspec.Struct, gc=False):
     completion_tokens: _Count | None = None
 
 
-class _ModelMetadata(_Usage, gc=False):
-    model: _Name | None = None
-    cost_usd: _Amount | None = None
-    finish_reason: str | None = None
-    usage: _Usage | None = None
-    tokens: msgspec.Raw = _NONE
+def _metadata_decoder(**told: Any) -> Callable[[msgspec.Raw], Any]:
+    """Return what decodes the metadata of an event.
+
+    Args:
+        told: the names that are read, with their types. Where any other that `flat` reads says
+            something, the record is left to it.
+    """
+    paths = (path for names in ALIASES.values() for path in names)
+    known = {path.split(".")[1] for path in paths if path.startswith("metadata.")}
+    unread = dict.fromkeys(sorted(known - {"output", "result"}), None)
+    fields = [
+        (name, kind, _NONE if kind is msgspec.Raw else None)
+        for name, kind in {**unread, **told}.items()
+    ]
+    return msgspec.json.Decoder(msgspec.defstruct("Metadata", fields, gc=False)).decode
 
 
+_WHO: dict[str, Any] = {"call_id": _Name | None, "agent": _Name | None}
+_TIME: dict[str, Any] = dict.fromkeys(
+    ("duration_seconds", "duration_ms", "latency_ms"), _Amount | None
+)
+_GOOD: dict[str, Any] = dict.fromkeys(("http_status", "status_code"), _NoHttpError | None)
+_BAD: dict[str, Any] = {
+    **dict.fromkeys(("http_status", "status_code"), _HttpError | None),
+    "error_type": _Name | None,
+}
+_USED: dict[str, Any] = {
+    "model": _Name | None,
+    **dict.fromkeys(_Usage.__struct_fields__, _Count | None),
+    "usage": _Usage | None,
+    **dict.fromkeys(("cost_usd", "cost"), _Amount | None),
+    "finish_reason": _Name | None,
+}
 _decode = msgspec.json.Decoder(_Record).decode
-_decode_call = msgspec.json.Decoder(_CallMetadata).decode
-_decode_failure = msgspec.json.Decoder(_FailureMetadata).decode
-_decode_model = msgspec.json.Decoder(_ModelMetadata).decode
-_NEEDS_OPERATION = frozenset({"tool_call", "tool_result", "retry"})
+_decode_other = _metadata_decoder(**_WHO)
+_decode_call = _metadata_decoder(
+    **_WHO, **dict.fromkeys(("arguments", "args", "input", "parameters"), Any)
+)
+_decode_result = _metadata_decoder(
+    **_WHO, **_TIME, **_GOOD, **dict.fromkeys(("output", "result"), msgspec.Raw)
+)
+_decode_asked = _metadata_decoder(**_WHO, model=_Name | None)
+_decode_answered = _metadata_decoder(**_WHO, **_TIME, **_GOOD, **_USED)
+_decode_failed = _metadata_decoder(**_WHO, **_TIME, **_BAD, **_USED)
 
 
 def recognise(value: Any) -> bool:
@@ -88,83 +128,166 @@ class NativeDecoder:
         self.state = self._flat.state
         self.again = self._flat.again
         """Returns the event of a record that is not exact; see `contract.Exact`."""
-        self.exact = read_exact
+        self.exact = read_exact if _means_the_same(table) else _read_none
         """Returns the event of a record that is; see `contract.Exact`."""
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
-        event = read_exact(record)
+        event = self.exact(record)
         return self._flat.decode(record) if event is None else [event]
 
 
 def read_exact(record: bytes) -> Event | None:
     """Return the event of a record with exact names and types, None of any other."""
     try:
+        if not record.isascii():
+            record.decode()  # metadata are passed over, whatever their bytes are
         event = _decode(record)
-        kind, status = event.event_type, event.status
-        if status is None or not EARLIEST <= event.timestamp <= LATEST:
-            return None
-        if event.operation is None and kind in _NEEDS_OPERATION:
-            return None
+        kind = event.event_type
         if event.error_message is not None:
-            _read_error(event)
-        elif status == "failed":
+            return _read_failure(event, event.error_message)
+        if event.status == "failed" or (kind == "process_error" and event.status == "completed"):
+            return None  # its output may tell of what; and no crash has gone well
+        if event.metadata is not _NONE and not _READERS[kind](event):
             return None
-        if kind == "tool_call":
-            if event.metadata is not _NONE and event.arguments_hash is None:
-                _read_call(event)
-        elif kind == "model_call":
-            if status != "started" and event.metadata is not _NONE:
-                _read_model(event)
-        elif kind == "process_error" and status == "completed":
-            return None  # whatever it says: a crash has not gone well
+        if event.operation is None and kind == "model_call":
+            event.operation = event.model
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return event
 
 
-def _read_call(event: _Record) -> None:
-    call = _decode_call(event.metadata)
-    for value in (call.arguments, call.args, call.input):
-        if value is not None:
-            event.arguments_hash = hash_arguments(value)
-            return
+def _read_failure(event: _Record, error: str) -> Event | None:
+    status, kind = event.status, event.event_type
+    if status != "failed" and (kind != "retry" or status == "completed"):
+        return None  # what goes well has no error, whatever the record says
+    if event.metadata is not _NONE:
+        found = _decode_failed(event.metadata)
+        _read_who(event, found)
+        _read_usage(event, found)
+        event.http_status = event.http_status or found.status_code or found.http_status
+        event.error_type = event.error_type or found.error_type
+    if event.operation is None and kind == "model_call":
+        event.operation = event.model
+    said = error_in_text(error)
+    event.error_message = said.message
+    event.error_type = event.error_type or said.type
+    judge(event)
+    return event
 
 
-def _read_error(event: _Record) -> None:
-    """Read of which class an error is; what goes well has none, whatever the record says."""
-    is_retry = event.event_type == "retry"
-    if event.status == "completed" or (event.status == "started" and not is_retry):
-        event.error_message = None
-        return
-    if event.status == "failed" or is_retry:
-        error = error_in_text(event.error_message or "")
-        event.error_message = error.message
-        if event.metadata is not _NONE:
-            found = _decode_failure(event.metadata)
-            event.http_status = event.http_status or found.http_status or found.status_code
-            event.error_type = event.error_type or found.error_type
-        event.error_type = event.error_type or error.type
-        judge(event)
+def _read_other(event: _Record) -> bool:
+    found = _decode_other(event.metadata)
+    if found.call_id or found.agent:
+        _read_who(event, found)
+    return True
 
 
-def _read_model(event: _Record) -> None:
-    found = _decode_model(event.metadata)
-    if found.tokens is not _NONE:
-        raise msgspec.ValidationError  # `tokens: {input, output}` and its like: flat knows
-    event.model = event.model or found.model
-    usage = found.usage or found
+def _read_call(event: _Record) -> bool:
+    found = _decode_call(event.metadata)
+    if found.call_id or found.agent:
+        _read_who(event, found)
+    if event.arguments_hash is None:
+        for value in (found.arguments, found.args, found.input, found.parameters):
+            if value is not None and value != "":
+                event.arguments_hash = hash_arguments(value)
+                break
+    return True
+
+
+def _read_result(event: _Record) -> bool:
+    found = _decode_result(event.metadata)
+    if found.call_id or found.agent:
+        _read_who(event, found)
+    if event.duration_seconds is None:
+        event.duration_seconds = _duration(found)
+    is_told = found.output is not _NONE or found.result is not _NONE
+    return not (is_told and event.status == "completed" and _hides_failure(found))
+
+
+def _hides_failure(found: Any) -> bool:
+    """Whether an output tells of a failure that the record's status does not."""
+    for raw in (found.output, found.result):
+        value = None if raw is _NONE else msgspec.json.decode(raw)
+        if value is not None and value != "":
+            return failure_in_output(value) is not None
+    return False
+
+
+def _read_model(event: _Record) -> bool:
+    if event.status == "started":
+        found = _decode_asked(event.metadata)
+        if event.model is None:
+            event.model = found.model
+    else:
+        found = _decode_answered(event.metadata)
+        _read_usage(event, found)
+    if found.call_id or found.agent:
+        _read_who(event, found)
+    return True
+
+
+_READERS: dict[EventType, Callable[[_Record], bool]] = {
+    **dict.fromkeys(EVENT_TYPES, _read_other),
+    "tool_call": _read_call,
+    "tool_result": _read_result,
+    "model_call": _read_model,
+}
+"""Reads what the metadata of an event say that went well; False leaves the record to `flat`."""
+
+
+def _read_who(event: _Record, found: Any) -> None:
+    event.call_id = event.call_id or found.call_id
+    event.agent = event.agent or found.agent
+
+
+def _duration(found: Any) -> float | None:
+    seconds: float | None = found.duration_seconds
+    if seconds is not None:
+        return seconds
+    milliseconds = found.latency_ms if found.duration_ms is None else found.duration_ms
+    return None if milliseconds is None else milliseconds / 1000.0
+
+
+def _read_usage(event: _Record, found: Any) -> None:
+    """Read what a call has taken: of each name the first that is there."""
+    usage = found.usage
+    if event.duration_seconds is None:
+        event.duration_seconds = _duration(found)
     if event.input_tokens is None:
-        event.input_tokens = (
-            usage.input_tokens if usage.input_tokens is not None else usage.prompt_tokens
-        )
+        count = found.prompt_tokens if found.input_tokens is None else found.input_tokens
+        if count is None and usage is not None:
+            count = usage.prompt_tokens if usage.input_tokens is None else usage.input_tokens
+        event.input_tokens = count
     if event.output_tokens is None:
-        event.output_tokens = (
-            usage.output_tokens if usage.output_tokens is not None else usage.completion_tokens
-        )
+        count = found.completion_tokens if found.output_tokens is None else found.output_tokens
+        if count is None and usage is not None:
+            count = usage.output_tokens
+            count = usage.completion_tokens if count is None else count
+        event.output_tokens = count
     if event.cost_usd is None:
-        event.cost_usd = found.cost_usd
-    event.finish_reason = event.finish_reason or found.finish_reason
+        event.cost_usd = found.cost if found.cost_usd is None else found.cost_usd
+    if event.model is None:
+        event.model = found.model
+    if event.finish_reason is None:
+        event.finish_reason = found.finish_reason
+
+
+def _means_the_same(table: AliasTable) -> bool:
+    """Whether the names and words of exact records mean in this table what they mean in ours."""
+    if table is DEFAULT_TABLE:
+        return True
+    exact = set(_Record.__struct_encode_fields__)
+    for name, paths in table.fields.items():
+        here = [path for path in paths if path.split(".")[0] in exact]
+        if here != [path for path in ALIASES[name] if path.split(".")[0] in exact]:
+            return False
+    words = DEFAULT_TABLE.event_words
+    return all(table.event_words[kind] == words[kind] for kind in EVENT_TYPES)
+
+
+def _read_none(record: bytes) -> None:
+    return None
 
 
 DIALECT = Dialect(

@@ -1,0 +1,285 @@
+"""The published schema on its fast path: it says what the tolerant way would say, only sooner."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lastsignal.core.aliases import native
+from lastsignal.core.aliases.custom import UserAliases, extended
+from lastsignal.core.aliases.flat import FlatDecoder
+from lastsignal.core.aliases.flat_words import ALIASES
+from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.registry import LADDER
+from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, as_plain
+from lastsignal.core.framing import Record
+
+T0 = 1_780_000_000.0
+TOLERANT = tuple(
+    replace(dialect, decoder=FlatDecoder) if dialect is native.DIALECT else dialect
+    for dialect in LADDER
+)
+"""The ladder without the fast path."""
+
+words = st.sampled_from(["a", "search", "", " ", "é", None, 7, True, [], {}])
+numbers = st.sampled_from([0, 1, 3, 2.5, -1, None, "3", "", True, 10**14, 10**15, 10**25, [], {}])
+codes = st.sampled_from([429, 500, 200, 0, 99, 600, None, "429", True])
+texts = st.sampled_from(
+    [
+        "HTTP 429 Too Many Requests",
+        "TimeoutError('slow')",
+        "ValueError: bad\n  at x",
+        "Error: not found",
+        "fine",
+        "",
+        " ",
+        None,
+        0,
+        {"message": "inner", "status": 503},
+    ]
+)
+values = st.sampled_from([{"b": 1, "a": 2}, [1], "text", '{"a": 1}', "", " ", None, 0, False, {}])
+
+SAID: dict[str, st.SearchStrategy[Any]] = {
+    "timestamp": st.sampled_from([None, "2026-05-28T20:26:40Z", T0 * 1000, 0, 4e11, "junk"]),
+    "trace_id": words,
+    "event_type": st.sampled_from([*EVENT_TYPES, "llm_call", "Tool.Call", "bogus", None]),
+    "operation": words,
+    "status": st.sampled_from([*STATUSES, "ok", "ERROR", "bogus", None, True, 500]),
+    "error_message": texts,
+    "attempt": numbers,
+    "metadata": st.sampled_from([None, [], "x", 0]),
+    "agent": words,
+    "call_id": words,
+    "parent_id": words,
+    "http_status": codes,
+    "error_type": words,
+    "error_class": st.sampled_from(["timeout", "bogus", "", None, 3]),
+    "model": words,
+    "input_tokens": numbers,
+    "output_tokens": numbers,
+    "cost_usd": numbers,
+    "duration_seconds": numbers,
+    "finish_reason": words,
+    "arguments_hash": words,
+    "framework": words,
+    "source": words,
+    "line": numbers,
+    "offset": numbers,
+    "timestamp_source": st.sampled_from(["record", "inherited", "ingest", None]),
+    "sequence": numbers,
+    "tool_call_id": words,
+    "latency_ms": numbers,
+    "error": texts,
+    "output": texts,
+    "args": values,
+    "anything": values,
+}
+"""What may stand beside, or instead of, what an exact record says."""
+NOTED: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(("arguments", "args", "input", "parameters"), values),
+    **dict.fromkeys(("http_status", "status_code"), codes),
+    **dict.fromkeys(("input_tokens", "prompt_tokens", "output_tokens", "attempt"), numbers),
+    **dict.fromkeys(("cost_usd", "cost", "duration_seconds", "duration_ms", "latency_ms"), numbers),
+    **dict.fromkeys(("call_id", "agent", "model", "error_type", "finish_reason", "tool"), words),
+    **dict.fromkeys(("output", "result", "error"), texts),
+    "usage": st.sampled_from([{"prompt_tokens": 4, "output_tokens": 2}, {}, None, 3]),
+    "tokens": st.sampled_from([{"input": 4}, 5, None]),
+    "note": values,
+}
+"""What may stand in the metadata."""
+
+
+@st.composite
+def native_records(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a record of the published schema, odd here and there."""
+    record = {
+        "timestamp": T0 + draw(st.integers(-100, 100)) / 4,
+        "trace_id": draw(st.sampled_from(["t", "u", ""])),
+        "event_type": draw(st.sampled_from(EVENT_TYPES)),
+        "operation": draw(st.sampled_from(["search", "m-1", None])),
+        "status": draw(st.sampled_from(STATUSES)),
+    }
+    if record["status"] == "failed" or draw(st.booleans()):
+        record["error_message"] = draw(texts)
+    noted = draw(st.lists(st.sampled_from(sorted(NOTED)), max_size=4))
+    record["metadata"] = {name: draw(NOTED[name]) for name in noted}
+    odd = draw(st.lists(st.sampled_from(sorted(SAID)), max_size=2))
+    return record | {name: draw(SAID[name]) for name in odd}
+
+
+def placed(*records: dict[str, Any] | bytes) -> list[Record]:
+    """Return records as those of a file."""
+    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in records]
+    return [(line, number * 1000, number) for number, line in enumerate(lines, 1)]
+
+
+def told(reader: Reader, events: list[Event]) -> object:
+    """Return all that a reader has made of its records."""
+    counts = reader.skipped, reader.mended, list(reader.formats), reader.clock
+    return [as_plain(event) for event in events], counts
+
+
+def exact(**fields: Any) -> dict[str, Any]:
+    """Return a record that the fast path takes."""
+    record = {
+        "timestamp": T0,
+        "trace_id": "t",
+        "event_type": "tool_result",
+        "operation": "search",
+        "status": "completed",
+        **fields,
+    }
+    assert native.read_exact(json.dumps(record).encode()) is not None
+    return record
+
+
+@given(
+    records=st.lists(native_records(), min_size=1, max_size=8),
+    cut=st.integers(0, 8),
+    is_interrupted=st.booleans(),
+)
+def test_the_fast_path_says_just_what_the_tolerant_one_says(
+    records: list[dict[str, Any]], cut: int, is_interrupted: bool
+) -> None:
+    found = placed(*records)
+    fast, tolerant = Reader("f", LADDER, T0), Reader("f", TOLERANT, T0)
+
+    events = fast.read(found[:cut])
+    if is_interrupted:
+        again = Reader("f", LADDER, 0.0)
+        again.restore(fast.save())
+        fast = again
+    events += fast.read(found[cut:]) + fast.finish()
+
+    assert told(fast, events) == told(tolerant, tolerant.read(found) + tolerant.finish())
+
+
+@pytest.mark.parametrize(
+    ("record", "field", "value"),
+    [
+        (exact(metadata={"call_id": "c1"}), "call_id", "c1"),
+        (exact(metadata={"agent": "scout"}), "agent", "scout"),
+        (exact(metadata={"duration_ms": 1500}), "duration_seconds", 1.5),
+        (exact(metadata={"status_code": 200, "output": "fine"}), "status", "completed"),
+        (exact(event_type="tool_call", metadata={"input": {"q": 1}}), "error_message", None),
+        (
+            exact(event_type="model_call", operation=None, metadata={"model": "m-1"}),
+            "operation",
+            "m-1",
+        ),
+        (
+            exact(status="failed", error_message="x", metadata={"status_code": 429}),
+            "error_class",
+            "rate_limit",
+        ),
+    ],
+)
+def test_what_people_note_in_the_metadata_is_read_on_the_fast_path(
+    record: dict[str, Any], field: str, value: object
+) -> None:
+    event = native.read_exact(json.dumps(record).encode())
+
+    assert getattr(event, field) == value
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "value"),
+    [
+        ({"metadata": {"output": "Error: no such file"}}, "status", "failed"),
+        ({"tool_call_id": "c1"}, "call_id", "c1"),
+        ({"latency_ms": 20}, "duration_seconds", 0.02),
+        ({"error": "boom"}, "error_message", None),  # it is said to have gone well
+        ({"team": "billing"}, "metadata", {"team": "billing"}),
+        ({"http_status": 99}, "http_status", None),
+        ({"attempt": 10**25}, "attempt", None),
+    ],
+)
+def test_what_other_names_say_beside_the_exact_ones_is_not_lost(
+    fields: dict[str, Any], field: str, value: object
+) -> None:
+    reader = Reader("f", LADDER, T0)
+    first, second = reader.read(placed(exact(), exact() | fields))
+
+    assert first.status == "completed"
+    assert getattr(second, field) == value
+
+
+def test_where_a_record_stands_is_not_for_it_to_say() -> None:
+    says = {"source": "x", "line": 7, "offset": 5, "timestamp_source": "ingest", "sequence": 3}
+    reader = Reader("f", LADDER, T0)
+
+    events = reader.read(placed(exact() | says, exact() | says))
+
+    places = [(one.source, one.line, one.offset, one.timestamp_source) for one in events]
+    assert places == [("f", 1, 1000, "record"), ("f", 2, 2000, "record")]
+    assert [event.sequence for event in events] == [None, None]
+
+
+def test_events_that_were_printed_are_read_back() -> None:
+    record = exact(event_type="tool_call", metadata={"arguments": {"q": 1}}, framework="crewai")
+    printed = as_plain(Reader("f", LADDER, T0).read(placed(record))[0])
+    del printed["metadata"]
+
+    (event,) = Reader("f", LADDER, T0).read(placed(printed | {"status": "STARTED"}))
+
+    assert event.framework == "crewai"
+    assert event.arguments_hash == printed["arguments_hash"]
+
+
+def test_bytes_in_the_metadata_that_are_no_text_are_mended_and_counted() -> None:
+    torn = json.dumps(exact(metadata={"note": "caf~", "n": 1})).encode().replace(b"~", b"\xff")
+    reader = Reader("f", LADDER, T0)
+
+    _, event = reader.read(placed(exact(), torn))
+
+    assert as_plain(event)["metadata"] == {"note": "caf?", "n": 1}
+    assert reader.mended == {"invalid_utf8": 1}
+
+
+@pytest.mark.parametrize(
+    ("aliases", "record", "operation"),
+    [
+        (UserAliases(fields={"operation": ("skill",)}), exact() | {"skill": "s"}, "s"),
+        (
+            UserAliases(fields={"operation": ("metadata.skill",)}),
+            exact(metadata={"skill": "s"}),
+            "s",
+        ),
+        (UserAliases(fields={"operation": ("agent",)}), exact(agent="s"), "s"),
+        (UserAliases(fields={"operation": ("skill",)}), exact(), "search"),
+    ],
+)
+def test_names_of_a_users_own_come_first_on_the_fast_path_too(
+    aliases: UserAliases, record: dict[str, Any], operation: str
+) -> None:
+    reader = Reader("f", extended(LADDER, aliases), T0)
+
+    events = reader.read(placed(record, record))
+
+    assert [event.operation for event in events] == [operation] * 2
+
+
+def test_a_word_of_a_users_own_is_taken_as_he_says() -> None:
+    aliases = UserAliases(events={"tool_result": ("tool_call", "started")})
+    reader = Reader("f", extended(LADDER, aliases), T0)
+
+    events = reader.read(placed(exact(), exact()))
+
+    assert [event.event_type for event in events] == ["tool_call"] * 2
+
+
+def test_all_that_flat_finds_in_metadata_is_known_to_the_fast_path() -> None:
+    known = {path for paths in ALIASES.values() for path in paths if path.startswith("metadata.")}
+
+    for path in sorted(known):
+        record = exact() | {"metadata": {path.split(".")[1]: {"x": {"y": 1}}}}
+        event = native.read_exact(json.dumps(record).encode())
+        tolerant = FlatDecoder("f").decode(json.dumps(record).encode())
+        assert isinstance(tolerant, list)
+        assert event is None or as_plain(event) == as_plain(tolerant[0]) | {"framework": "native"}
