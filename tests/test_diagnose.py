@@ -134,6 +134,31 @@ class TestCauses:
         assert (code, told(trace)[1]) == (1, [3, 5])
         assert "429" in trace["cause"]["evidence"][0]["excerpt"]
 
+    def test_a_run_begins_where_it_began_though_that_is_told_at_its_end(self) -> None:
+        spans = [
+            {
+                "name": name,
+                "context": {"trace_id": "0x" + "1" * 32, "span_id": "0x" + span * 16},
+                "parent_id": parent and "0x" + parent * 16,
+                "start_time": f"2026-05-28T20:00:{start:02}.000000Z",
+                "end_time": f"2026-05-28T20:00:{end:02}.000000Z",
+                "status": {"status_code": "UNSET"},
+                "attributes": {"gen_ai.operation.name": name.split()[0], **attributes},
+            }
+            for name, span, parent, start, end, attributes in [
+                ("execute_tool a", "2", "1", 10, 20, {"gen_ai.tool.name": "a"}),
+                ("execute_tool b", "3", "1", 30, 50, {"gen_ai.tool.name": "b"}),
+                ("invoke_agent lead", "1", None, 5, 55, {"gen_ai.agent.name": "lead"}),
+            ]
+        ]
+        Path("whole.json").write_text(json.dumps({"spans": spans}))
+
+        _, (lines,) = diagnosed(write("lines.jsonl", *spans))
+        _, (whole,) = diagnosed("whole.json")
+
+        assert lines["duration_seconds"] == whole["duration_seconds"] == 50.0
+        assert lines["started_at"] == whole["started_at"]
+
 
 class TestFormats:
     @pytest.fixture

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
+from lastsignal.core.diagnosis.diagnosis import Moment
 from lastsignal.core.diagnosis.report import Report
 from lastsignal.edges.report import FORMATS, Options, render, wants_color
 from lastsignal.errors import UsageError
@@ -193,6 +195,27 @@ def test_a_failure_that_no_rule_explains_says_so(samples: ModuleType) -> None:
     assert "Cause" not in found
     assert "Remedy" not in found
     assert "  Timeline   examples/sample_failure_trace.jsonl\n" in found
+
+
+def test_of_a_document_on_one_line_only_the_records_of_the_cause_are_marked(
+    samples: ModuleType,
+) -> None:
+    span, *failures = [
+        samples.evidence(1, offset / 100, "tool_result", offset=offset)
+        for offset in (900, 100, 500)
+    ]
+    told = [
+        replace(span, event_type="agent_start"),
+        *failures,
+        replace(span, event_type="agent_end"),
+    ]
+    timeline = [Moment(at=one, status="failed", operation="run") for one in told]
+    found = lines(
+        samples.report(samples.trace(cause=samples.finding(evidence=failures), timeline=timeline))
+    )
+
+    rows = [line for line in found if re.search(r"line 1  (run|agent run) ", line)]
+    assert [">" in row for row in rows] == [False, True, True, False]
 
 
 def test_a_run_without_times_is_told_without_times(samples: ModuleType) -> None:

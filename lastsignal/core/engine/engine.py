@@ -100,6 +100,8 @@ class Engine:
             trace.events += 1
             if timestamp > trace.last_at:
                 trace.last_at = timestamp
+            else:  # a span is told when it ends
+                trace.started_at = min(trace.started_at, timestamp)
             account, steps = plans[event.event_type]
             account(event, trace)
             step = steps[event.status]

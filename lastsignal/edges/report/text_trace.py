@@ -169,12 +169,12 @@ def _details(fold: Fold, home: str | None) -> Text:
 def _timeline(page: Page, trace: Diagnosis, home: str | None) -> list[Text]:
     first, hidden, last = phrases.abridged(trace.timeline, MAX_MOMENTS)
     shown = first + last
-    blamed = {(one.source, one.line) for one in trace.cause.evidence} if trace.cause else set()
+    blamed = {_record_of(one) for one in trace.cause.evidence} if trace.cause else set()
     clocks = _aligned([phrases.clock(trace, moment) for moment in shown])
     names = _aligned([_place(moment.at, home, page.body_width // 4) for moment in shown])
     rows = []
     for clock, name, moment in zip(clocks, names, shown, strict=True):
-        is_cause = (moment.at.source, moment.at.line) in blamed
+        is_cause = _record_of(moment.at) in blamed
         lead = f"{clock}  {name}  " if trace.started_at is not None else f"{name}  "
         happening = shorten(phrases.happening(moment), page.body_width - cell_len(lead) - 2)
         style = _moment_style(moment, is_cause)
@@ -184,6 +184,11 @@ def _timeline(page: Page, trace: Diagnosis, home: str | None) -> list[Text]:
     if rows and home is not None and not (trace.cause and trace.cause.evidence):
         rows.insert(0, row((phrases.path(home), "bold")))
     return rows
+
+
+def _record_of(at: Evidence) -> tuple[object, ...]:
+    """Return what tells a record from the others of its line: a document may be one line."""
+    return at.source, at.line, at.offset, at.event_type
 
 
 def _place(at: Evidence, home: str | None, cells: int) -> str:
