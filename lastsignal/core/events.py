@@ -86,6 +86,8 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     """Byte offset of the record in the (decompressed) source; a decoder that takes several
     events from one record sets it relative to the record's first byte."""
     timestamp_source: TimestampSource = "record"
+    """From a decoder that gives no timestamp, `inherited` says that the record has one which is
+    unusable."""
     sequence: int | None = None
     """The framework's own order of emission where it has one: sorts before time."""
 

@@ -20,6 +20,7 @@ KNOWN = {
     "failure": {"type", "message"},
     "error": {"message"},
     "skipped": {"message"},
+    "system-err": set(),
     "system-out": set(),
 }
 
@@ -132,6 +133,16 @@ def test_hostile_text_is_text_and_holds_no_character_that_xml_forbids(samples: M
     assert "<script>alert('x')</script> &amp; ]]> |" in text_of(case, "failure")
     assert r"\x1b[31mred" in str(case.get("name"))
     assert len(xml) < 20_000
+
+
+def test_what_was_odd_or_given_up_is_told_beside_the_cases(samples: ModuleType) -> None:
+    odd = samples.source(mended={"duplicate_key": 1}, first_mended={"duplicate_key": 7})
+    suite = suites(samples.report(samples.trace(), inputs=[odd], evicted_traces=2))[0]
+
+    assert [element.tag for element in suite] == ["testcase", "system-err"]
+    first, second = (suite[1].text or "").splitlines()
+    assert first.startswith("1 record holds a key twice (in examples/sample_failure_trace.jsonl:7)")
+    assert second.startswith("2 traces given up")
 
 
 def test_times_that_are_unknown_or_no_number_are_zero(samples: ModuleType) -> None:

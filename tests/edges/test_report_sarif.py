@@ -214,6 +214,14 @@ def test_inputs_that_gave_nothing_and_lost_traces_are_notifications(samples: Mod
     ]
 
 
+def test_what_was_odd_and_is_used_is_a_note(samples: ModuleType) -> None:
+    odd = samples.source(mended={"unusable_time": 2}, first_mended={"unusable_time": 7})
+    (note,) = run(samples.report(inputs=[odd]))["invocations"][0]["toolExecutionNotifications"]
+
+    assert note["level"] == "note"
+    assert note["message"]["text"].startswith("2 records have a time that cannot be (the first in")
+
+
 def test_what_was_not_checked_is_a_note(samples: ModuleType) -> None:
     (note,) = run(samples.demo())["invocations"][0]["toolExecutionNotifications"]
 

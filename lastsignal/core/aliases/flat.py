@@ -120,6 +120,8 @@ class FlatDecoder:
             error_class=error_class_of(record.get("error_class")),
             framework=text_of(record.get("framework")),
         )
+        if timestamp is None and find(record, "timestamp") is not None:
+            event.timestamp_source = "inherited"  # what the record says is no time
         self._judge(event, record, implied)
         return event
 

@@ -221,6 +221,8 @@ class Reader:
             is_near = timestamp <= self.now + AHEAD_SECONDS
             clock = timestamp if is_near else self._look_ahead(event, clock)
         elif timestamp != timestamp:  # NaN: the record carries no time
+            if event.timestamp_source != "record":
+                self._mend("unusable_time", event.line)
             clock = self._lend_time(event, clock, record)
         elif timestamp < self._lent - LEAST_ZONE:
             clock = self._turn_back(timestamp)
@@ -308,6 +310,7 @@ class Reader:
         """Take the time of an event that lies far after `now`, or not; return the clock."""
         if not _leaps(event.timestamp, clock):
             return event.timestamp  # the world's clock is behind, not the record's ahead
+        self._mend("unusable_time", event.line)
         self._inherit_time(event, clock)
         return clock
 

@@ -30,6 +30,11 @@ def render(report: Report, options: Options) -> str:
         _add_trace(suite, trace, options)
     for one in tallies.unread(report):
         _add_unread(suite, one, "skipped" if report.events() else "error")
+    beside = tallies.mended(report)
+    if report.evicted_traces:
+        beside.append(tallies.evicted(report))
+    if beside:
+        SubElement(suite, "system-err").text = "\n".join(beside)
     _sum_up(suites, suite, report)
     ElementTree.indent(suites)
     body = ElementTree.tostring(suites, encoding="unicode")

@@ -141,6 +141,7 @@ def _message(finding: Finding) -> str:
 def _notifications(report: Report, options: Options) -> list[Json]:
     inputs = tallies.unread(report)[:MAX_NOTIFICATIONS]
     said = [_unread(one, options) for one in inputs]
+    said += [{"level": "note", "message": {"text": _plain(odd)}} for odd in tallies.mended(report)]
     if report.evicted_traces:
         said.append({"level": "warning", "message": {"text": tallies.evicted(report)}})
     unchecked = tallies.unchecked(report.traces)

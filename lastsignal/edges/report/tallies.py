@@ -30,6 +30,11 @@ _ODD = {
         "are not quite JSON",
         "NaN and infinities count as unknown, halves of characters and comments are passed over",
     ),
+    "unusable_time": (
+        "has a time that cannot be",
+        "have a time that cannot be",
+        "each takes the time of the record before it; look at the writer's clock and unit",
+    ),
 }
 NOT_CLEAN = "the records carry too little to tell, and not checked is not clean"
 

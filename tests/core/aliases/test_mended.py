@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -25,9 +26,10 @@ def records(*lines: bytes) -> list[Record]:
     return [(line, 0, number) for number, line in enumerate(lines, 1)]
 
 
-def read(lines: list[bytes], batch: int = 10**9) -> Reader:
+def read(lines: list[bytes], batch: int = 10**9, now: float = inf) -> Reader:
     """Return the reader of a file, given so many of its records at a time."""
     reader, found = Reader("trace.jsonl", LADDER, 0.0), records(*lines)
+    reader.now = now
     for start in range(0, len(found), batch):
         reader.read(found[start : start + batch])
     return reader
@@ -81,12 +83,25 @@ def test_the_last_value_of_a_repeated_key_counts_and_it_is_told_where_the_first_
         (SOUND.replace(b"search", b"s\xffarch"), "invalid_utf8"),
         (SOUND.replace(b"1780000000", b"NaN"), "nonstandard_json"),
         (SOUND.replace(b"search", rb"s\ud83drch"), "nonstandard_json"),
+        (SOUND.replace(b"1780000000", b"0"), "unusable_time"),
+        (SOUND.replace(b"1780000000", b'"0000-01-01T00:00:00Z"'), "unusable_time"),
+        (SOUND.replace(b"1780000000", b'"9999-12-31T23:59:59Z"'), "unusable_time"),
+        (SOUND.replace(b"1780000000", b"253402300799"), "unusable_time"),
+        (SOUND.replace(b"1780000000", b'"yesterday"'), "unusable_time"),
+        (SOUND.replace(b"1780000000", b"1790000000"), "unusable_time"),  # months ahead
     ],
 )
-def test_what_a_strict_decoder_refuses_and_is_read_is_counted(odd: bytes, reason: str) -> None:
-    reader = read([SOUND, odd])
+def test_what_is_odd_in_a_record_that_is_read_is_counted(odd: bytes, reason: str) -> None:
+    reader = read([SOUND, odd], now=1780000000.0)
 
     assert (reader.events, reader.mended, reader.first_mended) == (2, {reason: 1}, {reason: 2})
+
+
+@pytest.mark.parametrize("said", [b"null", b'""'])
+def test_a_record_that_says_no_time_is_not_odd(said: bytes) -> None:
+    reader = read([SOUND, SOUND.replace(b"1780000000", said)])
+
+    assert (reader.events, reader.mended) == (2, {})
 
 
 def test_of_many_records_some_are_looked_at() -> None:
