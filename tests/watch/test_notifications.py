@@ -155,7 +155,7 @@ def test_a_storm_is_a_few_messages_and_loses_nothing_over_a_kill(
     assert len(unique) <= 5
     assert sum(body["total"] for body in unique.values()) == len(told) > 0
     gaps = [b.at - a.at for a, b in itertools.pairwise(messages) if a.key != b.key]
-    assert min(gaps) > 0.9
+    assert min(gaps) > 0.7  # one a second, seen by a receiver that a busy machine may keep waiting
 
 
 def test_after_a_kill_at_most_the_one_in_flight_is_sent_twice(
