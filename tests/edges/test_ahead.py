@@ -200,3 +200,19 @@ def test_ctrl_c_ends_all_of_them_without_a_word(tmp_path: Path) -> None:
     assert (out, b"Traceback" in err) == (b"", False)
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+def test_none_outlives_the_process_that_started_them(tmp_path: Path) -> None:
+    written = b'{"timestamp":1780000000,"trace_id":"a","event_type":"audit","status":"completed"}\n'
+    for number in range(60):
+        (tmp_path / f"{number}.jsonl").write_bytes(written * 20_000)
+    command = [sys.executable, "-m", "lastsignal", "diagnose", str(tmp_path), "--jobs", "3"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while len(children.read_text().split()) < 3:
+        time.sleep(0.02)
+    process.kill()
+    out, err = process.communicate(timeout=30)  # ends when the last one has let go of its output
+
+    assert (out, err) == (b"", b"")
+    assert process.returncode == -signal.SIGKILL

@@ -32,12 +32,13 @@ def processors() -> int:
 
 
 class _Worker:
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, earlier: Sequence[_Worker]) -> None:
         context = multiprocessing.get_context("fork")
         self.connection, theirs = context.Pipe()
         self.tasks: deque[int] = deque()
+        ours = [self.connection, *(worker.connection for worker in earlier)]
         self._process: BaseProcess = context.Process(
-            target=_serve, args=(theirs, work), daemon=True
+            target=_serve, args=(theirs, ours, work), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -68,7 +69,9 @@ class Ahead:
         self._waiting = deque(numbers if len(numbers) > 1 else ())
         self._results: dict[int, bytes | None] = {}
         count = min(jobs, len(self._waiting))
-        self._workers = [_Worker(work) for _ in range(count)]
+        self._workers: list[_Worker] = []
+        for _ in range(count):
+            self._workers.append(_Worker(work, self._workers))
         self._window = count * _WINDOW
         self._hand_out()
 
@@ -117,9 +120,11 @@ class Ahead:
         return len(self._results) + pending < self._window
 
 
-def _serve(connection: Connection, work: Work) -> None:
+def _serve(connection: Connection, inherited: Sequence[Connection], work: Work) -> None:
     """Do one task after another until the other side is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that was started
+    for one in inherited:  # while anybody holds the other side, its end is not told
+        one.close()
     with suppress(EOFError, OSError):
         while True:
             connection.send_bytes(_result(work, connection.recv()))
