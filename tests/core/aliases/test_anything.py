@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.criticals import alarms_of, critical_findings, events_of, mutated
 from kit.dialects import decode_safely, restarted
-from kit.mutations import ODD_VALUES, REMOVED, encode, objects_of, paths_of
+from kit.mutations import ODD_VALUES, REMOVED, changed, encode, objects_of, paths_of
 from kit.mutations import Path as Way
 from kit.strategies import (
     fixture_files,
@@ -57,6 +58,16 @@ def test_no_run_of_near_records_breaks_a_dialect(dialect: Dialect, data: st.Data
 
         decode_safely(dialect, decoder, record)
         decoder = restarted(dialect, decoder)
+
+
+@pytest.mark.parametrize("dialect", LADDER, ids=lambda dialect: dialect.name)
+def test_no_number_is_too_large_for_a_dialect(dialect: Dialect) -> None:
+    for record in records_of(dialect):
+        value = msgspec.json.decode(record)
+        for way in paths_of(value):
+            for huge in (10**400, -(10**400)):
+                written = json.dumps(changed(value, way, huge)).encode()
+                decode_safely(dialect, dialect.decoder("huge.jsonl"), written)
 
 
 @given(data=st.data())

@@ -16,6 +16,7 @@ from lastsignal.core.timestamps import parse_timestamp
 SpanStatus = Literal["unset", "ok", "error"]
 
 _EARLIEST_NANOSECONDS = 10**17  # 1973: no count of microseconds reaches it before the year 5138
+_END_OF_NANOSECONDS = 10**19  # 2286; what is greater is no time, and may be more than a float holds
 _STATUS_PREFIXES = ("STATUSCODE.", "STATUS_CODE_")
 _STATUS_WORDS: dict[str, SpanStatus] = {"ERROR": "error", "2": "error", "OK": "ok", "1": "ok"}
 _USUAL_ID = re.compile(r"(?:0x)?([0-9a-f]{16}|[0-9a-f]{32})").fullmatch
@@ -111,7 +112,7 @@ def span_time(value: object) -> float | None:
     """
     if isinstance(value, str) and value.isdecimal() and len(value) <= 19:
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= _EARLIEST_NANOSECONDS:
+    if isinstance(value, int) and _EARLIEST_NANOSECONDS <= value < _END_OF_NANOSECONDS:
         fraction, seconds = modf(value / 1e9)
         return parse_timestamp(int(seconds) * 1_000_000 + round(fraction * 1e6))
     return parse_timestamp(value)

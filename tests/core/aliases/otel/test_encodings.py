@@ -396,6 +396,11 @@ def test_nanoseconds_round_like_the_iso_text_of_the_same_instant() -> None:
     assert span_time("0") is None
 
 
+@pytest.mark.parametrize("beyond", [10**19, 2**64, 10**400])
+def test_a_number_beyond_all_nanoseconds_is_no_time(beyond: int) -> None:
+    assert span_time(beyond) is None
+
+
 def test_an_unfinished_span_is_a_start_alone(span: Any, read: Any) -> None:
     going_on = span("execute_tool lookup", 2, gen_ai__operation__name="execute_tool")
     going_on["end_time"] = None
