@@ -50,6 +50,11 @@ _LAYOUTS = (
         "The text of CrewAI's output_log_file",
         "name the file `….json`, or write the events of its event bus with `to_json()`",
     ),
+    _layout(
+        r"^\{'[^'\n]{1,100}': ",
+        "What Python prints of its own objects",
+        "write each with `json.dumps(…)` on a line of its own",
+    ),
 )
 
 

@@ -109,7 +109,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], Places]:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise refuse("no such file", "give another with --config, or none at all") from None
+        raise refuse("no such file", "name one that is there, or none at all") from None
     except OSError as error:
         raise refuse(f"cannot be read: {error.strerror}", "check its permissions") from None
     if len(data) > MAX_BYTES:

@@ -55,7 +55,7 @@ def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(path, environment=ENVIRONMENT)
 
-    assert str(caught.value) == f"{path}: no such file; give another with --config, or none at all"
+    assert str(caught.value) == f"{path}: no such file; name one that is there, or none at all"
 
 
 def test_a_folder_is_no_configuration(tmp_path: Path) -> None:
