@@ -364,3 +364,12 @@ def test_one_record_dated_far_ahead_makes_no_other_call_hang() -> None:
         ["succeeded"],
     )
     assert [trace["cause"] for trace in traces if trace["trace_id"] == "r1"] == [None]
+
+
+def test_a_record_without_a_time_moves_no_beginning() -> None:
+    untimed = {**START, "event_type": "audit", "status": "completed"}
+    del untimed["timestamp"]
+
+    _, (trace,) = diagnosed(write("a.jsonl", START, END), write("b.jsonl", untimed))
+
+    assert (trace["started_at"], trace["duration_seconds"]) == (1760000000.0, 9.0)

@@ -94,14 +94,12 @@ class Engine:
                 if clock > deadlines.soonest:
                     self._waits.judge_until(source, clock)
                     deadlines.feed(source)
-            trace = traces.get(event.trace_id)
-            if trace is None:
-                trace = state.fetch(event)
+            trace = traces.get(event.trace_id) or state.fetch(event)
             trace.events += 1
             if timestamp > trace.last_at:
                 trace.last_at = timestamp
-            else:  # a span is told when it ends
-                trace.started_at = min(trace.started_at, timestamp)
+            elif timestamp < trace.started_at and event.timestamp_source != "ingest":
+                trace.started_at = timestamp  # a span is told when it ends
             account, steps = plans[event.event_type]
             account(event, trace)
             step = steps[event.status]
