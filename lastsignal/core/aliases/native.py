@@ -2,7 +2,8 @@
 
 A record with exact names and types needs one pass of the decoder, and one over its metadata.
 Whatever is not exact (other names, ISO times, numbers in strings, unknown words) is left to `flat`,
-which knows every alias. What is read here says just what `flat` would say of it.
+which knows every alias. What is read here says just what `flat` would say of it, but for what an
+event of its type cannot have: a call that begins has cost nothing yet.
 """
 
 from __future__ import annotations
@@ -69,16 +70,17 @@ class _Usage(msgspec.Struct, gc=False):
     completion_tokens: _Count | None = None
 
 
-def _metadata_decoder(**told: Any) -> Callable[[msgspec.Raw], Any]:
+def _metadata_decoder(*passed_over: str, **told: Any) -> Callable[[msgspec.Raw], Any]:
     """Return what decodes the metadata of an event.
 
     Args:
+        passed_over: names that say nothing of such an event; each one fewer is time saved.
         told: the names that are read, with their types. Where any other that `flat` reads says
             something, the record is left to it.
     """
     paths = (path for names in ALIASES.values() for path in names)
     known = {path.split(".")[1] for path in paths if path.startswith("metadata.")}
-    unread = dict.fromkeys(sorted(known - {"output", "result"}), None)
+    unread = dict.fromkeys(sorted(known - {"output", "result", *passed_over}), None)
     fields = [
         (name, kind, _NONE if kind is msgspec.Raw else None)
         for name, kind in {**unread, **told}.items()
@@ -102,15 +104,21 @@ _USED: dict[str, Any] = {
     **dict.fromkeys(("cost_usd", "cost"), _Amount | None),
     "finish_reason": _Name | None,
 }
+_ARGUMENTS: dict[str, Any] = dict.fromkeys(("arguments", "args", "input", "parameters"), Any)
+_OF_AN_END = (*_TIME, *_BAD, *_USED, "tokens", "error")
+
 _decode = msgspec.json.Decoder(_Record).decode
 _decode_other = _metadata_decoder(**_WHO)
-_decode_call = _metadata_decoder(
-    **_WHO, **dict.fromkeys(("arguments", "args", "input", "parameters"), Any)
-)
+_decode_call = _metadata_decoder(*_OF_AN_END, **_WHO, **_ARGUMENTS)
 _decode_result = _metadata_decoder(
-    **_WHO, **_TIME, **_GOOD, **dict.fromkeys(("output", "result"), msgspec.Raw)
+    *_USED,
+    "tokens",
+    **_WHO,
+    **_TIME,
+    **_GOOD,
+    **dict.fromkeys(("output", "result"), msgspec.Raw),
 )
-_decode_asked = _metadata_decoder(**_WHO, model=_Name | None)
+_decode_asked = _metadata_decoder(*_OF_AN_END, *_ARGUMENTS, **_WHO, model=_Name | None)
 _decode_answered = _metadata_decoder(**_WHO, **_TIME, **_GOOD, **_USED)
 _decode_failed = _metadata_decoder(**_WHO, **_TIME, **_BAD, **_USED)
 

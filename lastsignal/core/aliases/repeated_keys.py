@@ -11,7 +11,7 @@ import re
 
 ALL_OF = 1000
 """So many records at the start of a source are looked at, every one."""
-ONE_IN = 32
+ONE_IN = 64
 """Of those that follow, one in so many."""
 
 _find_names = re.compile(rb'"([^"]*+)"\s*+:').findall

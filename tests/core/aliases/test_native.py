@@ -122,7 +122,23 @@ def placed(*records: dict[str, Any] | bytes) -> list[Record]:
 def told(reader: Reader, events: list[Event]) -> object:
     """Return all that a reader has made of its records."""
     counts = reader.skipped, reader.mended, list(reader.formats), reader.clock
-    return [as_plain(event) for event in events], counts
+    return [_can_be(as_plain(event)) for event in events], counts
+
+
+USED = ("input_tokens", "output_tokens", "cost_usd", "finish_reason")
+CANNOT = {
+    "tool_call": ("model", "duration_seconds", "http_status", "error_type", *USED),
+    "tool_result": ("model", *USED),
+}
+ASKED = ("arguments_hash", "duration_seconds", "http_status", "error_type", *USED)
+
+
+def _can_be(event: dict[str, Any]) -> dict[str, Any]:
+    """Return what an event can have: the fast path passes over what else its metadata name."""
+    kind = event["event_type"]
+    is_asked = kind == "model_call" and event["status"] == "started"
+    cannot = ASKED if is_asked else CANNOT.get(kind, ())
+    return {name: value for name, value in event.items() if name not in cannot}
 
 
 def exact(**fields: Any) -> dict[str, Any]:
