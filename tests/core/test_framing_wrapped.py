@@ -9,6 +9,7 @@ import pytest
 
 from lastsignal.core.framing import Framer, Record, Unwrapped, first_record
 from lastsignal.core.framing.wrappers import WRAPPERS
+from lastsignal.core.packing import pack
 
 OBJECT = '{"event_type":"tool_call","operation":"search"}'
 TIME = "2026-09-01T08:00:00.123456789Z"
@@ -436,6 +437,27 @@ def test_the_streams_of_one_source_share_their_memory() -> None:
         assert framer.buffered_bytes <= 2 * limit
 
     assert framer.skipped == {"torn_line": 47}
+
+
+def test_what_is_kept_of_open_streams_does_not_grow_with_what_their_lines_say_of_them() -> None:
+    framer = Framer()
+    framer.feed(one_line(log=OBJECT + "\n", stream="stdout", kubernetes=POD, time=TIME).encode())
+    for number in range(3):
+        pod = {"pod_name": f"{number}" + "x" * 100_000}
+        for text in ("{", '"event_type":'):
+            line = one_line(log=text, _p="P", stream="stdout", kubernetes=pod, time=["y" * 100_000])
+            framer.feed(line.encode())
+    kept = framer.checkpoint()
+    going_on = Framer(resume=kept)
+    whole = []
+    for number in range(3):
+        pod = {"pod_name": f"{number}" + "x" * 100_000}
+        line = one_line(log='"audit"}\n', _p="F", stream="stdout", kubernetes=pod, time=TIME)
+        whole += going_on.feed(line.encode())
+
+    assert len(pack(kept)) < 3000
+    assert [data for data, _, _ in whole] == [b'{"event_type":"audit"}'] * 3
+    assert {whence(record) for record in whole} == {("fluent", TIME)}
 
 
 def test_an_object_that_lacks_only_its_line_s_end_is_taken_when_the_source_stands_still() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from hashlib import blake2b
 from operator import attrgetter
+from typing import Any
 
 from lastsignal.core.framing.checkpoint import Checkpoint, Place, SavedStream
 from lastsignal.core.framing.cutter import Cutter
@@ -18,6 +20,8 @@ from lastsignal.core.framing.skips import Skips
 
 _MAX_STREAMS = 64  # that hold something at once; beyond, the one that began first is given up
 _MAX_PLACES = 64  # of what one stream holds; a record may begin in its first two and its last
+_MAX_NAME = 1000  # characters of a stream's name that are kept: many streams may be open
+_MAX_TIME = 64  # characters of a time as it is written
 
 _start_of = attrgetter("start")
 
@@ -117,7 +121,21 @@ class Programs:
 
 
 def _key(line: ProgramLine) -> str:
-    return line.wrapper + line.stream
+    return line.wrapper + _name(line.stream)
+
+
+def _name(stream: str) -> str:
+    if len(stream) <= _MAX_NAME:
+        return stream
+    return blake2b(stream.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _kept_time(written: Any) -> str | int | float | None:
+    """Return a time as a wrapper wrote it; None where it is none, however much stands there."""
+    is_short = isinstance(written, int | float) or (
+        isinstance(written, str) and len(written) <= _MAX_TIME
+    )
+    return written if is_short else None
 
 
 class _Stream:
@@ -140,7 +158,8 @@ class _Stream:
 
     def take(self, line: ProgramLine, text: bytes, offset: int, number: int) -> list[Record]:
         cutter, places = self.cutter, self._places
-        self._line = line
+        kept_time = _kept_time(line.written)
+        self._line = line._replace(stream=_name(line.stream), text=None, written=kept_time)
         places.append(Place(cutter.position, offset, number, line.start is not None))
         cutter.cut(text)
         records = self.drain()
