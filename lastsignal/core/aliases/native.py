@@ -110,6 +110,7 @@ _OF_AN_END = (*_TIME, *_BAD, *_USED, "tokens", "error")
 _decode = msgspec.json.Decoder(_Record).decode
 _decode_other = _metadata_decoder(**_WHO)
 _decode_call = _metadata_decoder(*_OF_AN_END, **_WHO, **_ARGUMENTS)
+_decode_called = _metadata_decoder(**_WHO, **_ARGUMENTS)
 _decode_result = _metadata_decoder(
     *_USED,
     "tokens",
@@ -192,7 +193,8 @@ def _read_other(event: _Record) -> bool:
 
 
 def _read_call(event: _Record) -> bool:
-    found = _decode_call(event.metadata)
+    decode = _decode_call if event.status == "started" else _decode_called
+    found = decode(event.metadata)
     if found.call_id or found.agent:
         _read_who(event, found)
     if event.arguments_hash is None:

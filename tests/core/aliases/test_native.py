@@ -126,18 +126,17 @@ def told(reader: Reader, events: list[Event]) -> object:
 
 
 USED = ("input_tokens", "output_tokens", "cost_usd", "finish_reason")
+BEGINS = ("duration_seconds", "http_status", "error_type", *USED)
 CANNOT = {
-    "tool_call": ("model", "duration_seconds", "http_status", "error_type", *USED),
-    "tool_result": ("model", *USED),
+    ("tool_call", "started"): ("model", *BEGINS),
+    ("model_call", "started"): ("arguments_hash", *BEGINS),
+    **{("tool_result", status): ("model", *USED) for status in STATUSES},
 }
-ASKED = ("arguments_hash", "duration_seconds", "http_status", "error_type", *USED)
 
 
 def _can_be(event: dict[str, Any]) -> dict[str, Any]:
     """Return what an event can have: the fast path passes over what else its metadata name."""
-    kind = event["event_type"]
-    is_asked = kind == "model_call" and event["status"] == "started"
-    cannot = ASKED if is_asked else CANNOT.get(kind, ())
+    cannot = CANNOT.get((event["event_type"], event["status"]), ())
     return {name: value for name, value in event.items() if name not in cannot}
 
 
