@@ -10,6 +10,7 @@ import pytest
 from lastsignal.cli import run
 from lastsignal.commands.formats import told_by
 from lastsignal.core.aliases.registry import LADDER
+from lastsignal.core.framing.wrappers import WRAPPERS
 
 FIXTURES = Path(__file__).parent / "core" / "aliases" / "fixtures"
 
@@ -185,7 +186,21 @@ def test_formats_lists_a_layout_of_the_users_own_first(
         "told_by": "",
         "default_paths": [],
     }
-    assert len(rows) == len(LADDER) + 1
+    assert len(rows) == 1 + len(LADDER) + len(WRAPPERS)
+
+
+def test_formats_tells_machines_of_wrappers_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["formats", "docker", "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out) == [
+        {
+            "name": "docker",
+            "framework": None,
+            "description": "Docker's json-file log; it cuts lines at 16 KiB",
+            "told_by": "An object of log, stream and time, perhaps attrs.",
+            "default_paths": ["/var/lib/docker/containers/*/*-json.log"],
+        }
+    ]
 
 
 def test_formats_shows_how_one_is_told_apart(capsys: pytest.CaptureFixture[str]) -> None:

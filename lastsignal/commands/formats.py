@@ -56,8 +56,8 @@ def formats(
         return 0
     ladder, wrappers = _chosen(ladder_from(alias_path), names)
     if as_json:
-        rows = [_plain(dialect) for dialect in ladder]
-        echo_json(rows)
+        told = [_plain(one) for one in ladder] + [_plain_wrapper(one) for one in wrappers]
+        echo_json(told)
     elif as_markdown:
         click.echo(f"{markdown_table(ladder)}\n\n{wrapper_table(wrappers)}")
     else:
@@ -111,6 +111,16 @@ def _plain(dialect: Dialect) -> dict[str, object]:
         "description": dialect.description,
         "told_by": told_by(dialect),
         "default_paths": list(dialect.default_paths),
+    }
+
+
+def _plain_wrapper(wrapper: Wrapper) -> dict[str, object]:
+    return {
+        "name": wrapper.name,
+        "framework": None,  # it wraps what any of them writes
+        "description": wrapper.description,
+        "told_by": wrapper.told_by,
+        "default_paths": list(wrapper.default_paths),
     }
 
 
