@@ -12,12 +12,12 @@ from msgspec.structs import asdict
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently, fault_in
-from lastsignal.core.aliases.lending import LEAST_ZONE, lent_time
 from lastsignal.core.aliases.long_names import LONG_RECORD, shorten_names
 from lastsignal.core.aliases.order import Order
 from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
 from lastsignal.core.aliases.repeated_keys import next_look, repeats_a_key
 from lastsignal.core.aliases.saved_reader import SavedReader
+from lastsignal.core.aliases.source_clock import LEAST_ZONE, SourceClock
 from lastsignal.core.aliases.unnamed import UnnamedTraces
 from lastsignal.core.events import Event
 from lastsignal.core.framing.records import Record, Unwrapped
@@ -25,13 +25,8 @@ from lastsignal.core.framing.salvage import salvage
 from lastsignal.core.judging import judge
 from lastsignal.core.packing import pack
 
-AHEAD_SECONDS = 86_400.0
-"""How far ahead of the world, and of the records before it, a record's time counts as damage: one
-such record would make every call in its file look as if it had hung. Zones and clocks differ by
-less."""
 _KEPT_HEADS = 20
 _HEAD_BYTES = 2048
-_FOR_EVER = float("inf")
 _SETTLED = frozenset({"started", "completed"})  # statuses that need no judging without an error
 _BETWEEN_RECORDS = b" \t\r\n\0,"
 
@@ -57,16 +52,9 @@ class Reader:
         self.first_mended: dict[str, int] = {}
         """The line of the first one, by reason."""
         self.formats: dict[str, int] = {}
-        self._lent = 0.0
-        """The last time that was taken from who wrapped a line."""
-        self.clock = 0.0
-        """The highest record time seen; 0.0 before the first."""
         self.heads: list[bytes] = []
         """How the first records begin that no dialect has taken: advice looks at them."""
-        self.now = _FOR_EVER
-        """Epoch seconds, as far as the caller knows: a record from far beyond has no usable
-        time."""
-        self._ingest_time = ingest_time
+        self._clock = SourceClock(ingest_time, self._mend)
         self._framework: str | None = None
         self._recognition = Recognition(source, ladder)
         self._met = 0  # records, as they were cut
@@ -76,7 +64,8 @@ class Reader:
     def read(self, records: Iterable[Record]) -> list[Event]:
         """Return the events that these records complete, in order of time."""
         events: list[Event] = []
-        source, clock, latest = self.source, self.clock, self.now + AHEAD_SECONDS
+        source, times = self.source, self._clock
+        clock, latest = times.highest, times.latest
         exact, seen = self._exact, 0
         look = next_look(self._met)
         for record in records:
@@ -89,22 +78,22 @@ class Reader:
             except UNSETTLED:
                 event = None
             if event is None:
-                self.clock = clock
+                times.highest = clock
                 events += self._read_any(record)
-                clock, exact = self.clock, self._exact
+                clock, exact = times.highest, self._exact
                 continue
             event.source, event.line, event.offset = source, line, offset
             timestamp = event.timestamp
             if timestamp > clock:
-                clock = timestamp if timestamp <= latest else self._look_ahead(event, clock)
-            elif timestamp < self._lent - LEAST_ZONE:
-                clock = self._turn_back(timestamp)
+                clock = timestamp if timestamp <= latest else times.leap(event, clock)
+            elif timestamp < times.lent - LEAST_ZONE:
+                clock = times.turn_back(timestamp)
             if not event.trace_id:
                 self._unnamed.name(event)
             if len(data) > LONG_RECORD:
                 shorten_names(event)
             events.append(event)
-        self.clock = clock
+        times.highest = clock
         self._met += seen
         self.records += seen
         self.events += len(events)
@@ -133,9 +122,9 @@ class Reader:
                 unnamed=self._unnamed.known,
                 met=self._met,
                 formats=list(self.formats),
-                clock=self.clock,
-                lent=self._lent,
-                ingest_time=self._ingest_time,
+                clock=self._clock.highest,
+                lent=self._clock.lent,
+                ingest_time=self._clock.ingest_time,
                 **asdict(self._order.save()),
                 settled=settled,
                 is_mixed=is_mixed,
@@ -153,16 +142,32 @@ class Reader:
         self.records, self.events, self.skipped = saved.records, saved.events, saved.skipped
         self.mended, self.first_mended, self._met = saved.mended, saved.first_mended, saved.met
         self.formats = dict.fromkeys(saved.formats, 0)
-        self.clock, self._lent, self._ingest_time = saved.clock, saved.lent, saved.ingest_time
+        self._clock.highest, self._clock.lent = saved.clock, saved.lent
+        self._clock.ingest_time = saved.ingest_time
         self._unnamed.known = saved.unnamed
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._order.restore(saved)
 
     @property
+    def clock(self) -> float:
+        """The highest record time seen; 0.0 before the first."""
+        return self._clock.highest
+
+    @property
+    def now(self) -> float:
+        """Epoch seconds, as far as the caller knows: a record from far beyond has no usable
+        time."""
+        return self._clock.now
+
+    @now.setter
+    def now(self, time: float) -> None:
+        self._clock.now = time
+
+    @property
     def ingest_time(self) -> float:
         """Stands for the times of a source that shows none."""
-        return self._ingest_time
+        return self._clock.ingest_time
 
     @property
     def disorder_seconds(self) -> float:
@@ -201,36 +206,25 @@ class Reader:
         if isinstance(decoded, Drop):
             self.skip(decoded.reason)
             return []
-        is_long, clock = len(data) > LONG_RECORD, self.clock
+        is_long = len(data) > LONG_RECORD
         stands_so = not isinstance(record, Unwrapped) or record.stands_so
         for event in decoded:
             event.source = self.source
             within = event.offset if stands_so else 0
             event.line = line + data.count(b"\n", 0, within) if within else line
             event.offset = offset + within
-            clock = self._complete(event, clock, record)
+            self._complete(event, record)
             if is_long:
                 shorten_names(event)
-        self.clock = clock
         return self._order.take(decoded) if self._order.must_hold else decoded
 
-    def _complete(self, event: Event, clock: float, record: Record) -> float:
-        """Give an event what its record leaves open; return the source's clock after it."""
-        timestamp = event.timestamp
-        if timestamp > clock:
-            is_near = timestamp <= self.now + AHEAD_SECONDS
-            clock = timestamp if is_near else self._look_ahead(event, clock)
-        elif timestamp != timestamp:  # NaN: the record carries no time
-            if event.timestamp_source != "record":
-                self._mend("unusable_time", event.line)
-            clock = self._lend_time(event, clock, record)
-        elif timestamp < self._lent - LEAST_ZONE:
-            clock = self._turn_back(timestamp)
+    def _complete(self, event: Event, record: Record) -> None:
+        """Give an event what its record leaves open."""
+        self._clock.take(event, record, self._order.front)
         event.framework = event.framework or self._framework
         self._unnamed.name(event)
         if event.error_message is not None or event.status not in _SETTLED:
             judge(event)
-        return clock
 
     def _look_closely(self, data: bytes, line: int, seen: int) -> int:
         """Look for what decoding does not show; return after how many records to look again."""
@@ -284,39 +278,6 @@ class Reader:
             self._framework = dialect.framework
             self._order.disorder = max(self._order.disorder, dialect.disorder_seconds)
             self.formats.setdefault(dialect.name, 0)
-
-    def _lend_time(self, event: Event, clock: float, record: Record) -> float:
-        """Give an event the time at which its line was wrapped, else the clock's; return that."""
-        time = lent_time(record, clock, self._lent)
-        if time is None or (time > self.now + AHEAD_SECONDS and _leaps(time, clock)):
-            self._inherit_time(event, self._order.front or clock)
-            return clock
-        event.timestamp, event.timestamp_source = time, "wrapper"
-        self._lent = time
-        return time
-
-    def _turn_back(self, timestamp: float) -> float:
-        """Return the clock of a program that lives in another zone than who wraps its lines."""
-        self._lent = -1.0
-        return timestamp
-
-    def _inherit_time(self, event: Event, clock: float) -> None:
-        if clock:
-            event.timestamp, event.timestamp_source = clock, "inherited"
-        else:
-            event.timestamp, event.timestamp_source = self._ingest_time, "ingest"
-
-    def _look_ahead(self, event: Event, clock: float) -> float:
-        """Take the time of an event that lies far after `now`, or not; return the clock."""
-        if not _leaps(event.timestamp, clock):
-            return event.timestamp  # the world's clock is behind, not the record's ahead
-        self._mend("unusable_time", event.line)
-        self._inherit_time(event, clock)
-        return clock
-
-
-def _leaps(time: float, clock: float) -> bool:
-    return clock > 0.0 and time - clock > AHEAD_SECONDS
 
 
 def _nothing_exact(record: bytes) -> None:
