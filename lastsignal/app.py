@@ -15,7 +15,7 @@ import lastsignal
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.explaining import Explainer, Explanation
 from lastsignal.core.aliases.no_events import HEAD_BYTES, advise
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.diagnosis.findings import Evidence, Finding

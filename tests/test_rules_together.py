@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine

@@ -18,7 +18,7 @@ import pytest
 from kit.samples import Sample, folder, samples
 
 from lastsignal.app import diagnose
-from lastsignal.core.aliases.recognition import REFUSALS
+from lastsignal.core.aliases.reading.recognition import REFUSALS
 from lastsignal.core.diagnosis.diagnosis import WELL
 from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.diagnosis.report import Report

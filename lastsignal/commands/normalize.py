@@ -13,7 +13,7 @@ from lastsignal.commands.explanations import explanation_lines
 from lastsignal.commands.printing import print_events, told
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.explaining import Explainer
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.diagnosis.report import InputSummary
 from lastsignal.edges.inputs import Source, open_sources
 from lastsignal.errors import InputError, UsageError

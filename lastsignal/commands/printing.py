@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.diagnosis.report import InputSummary
 from lastsignal.core.events import Event, as_plain
 from lastsignal.core.file_names import shown

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from lastsignal.core.aliases.contract import Dialect
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.events import Event
 from lastsignal.core.file_names import from_text, shown, to_text
 from lastsignal.core.framing import Checkpoint, Framer

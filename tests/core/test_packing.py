@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from kit.strategies import json_values
 
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.engine.traces import OpenCall, TraceState
 from lastsignal.core.packing import pack

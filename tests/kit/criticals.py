@@ -10,7 +10,7 @@ import msgspec
 from kit.mutations import Path, changed, encode
 
 from lastsignal.app import diagnoses
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event

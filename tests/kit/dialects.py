@@ -21,8 +21,8 @@ from kit.mutations import encode, odd_records, shape_of, torn_records
 from lastsignal.core.aliases import session_runs
 from lastsignal.core.aliases.contract import Decoder, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.otel import surroundings
-from lastsignal.core.aliases.reader import Reader
-from lastsignal.core.aliases.recognition import REFUSALS
+from lastsignal.core.aliases.reading import Reader
+from lastsignal.core.aliases.reading.recognition import REFUSALS
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, metadata_of
 from lastsignal.core.timestamps import EARLIEST, LATEST

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lastsignal.commands.configured_rules import rules_of
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import diagnose_trace
 from lastsignal.core.engine import Engine

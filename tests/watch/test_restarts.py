@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from watch.harness import trace_lines
 
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 from lastsignal.core.framing import Framer

@@ -75,7 +75,8 @@ class Exact(General, Protocol):
     """
 
     def exact(self, record: bytes) -> Event | None:
-        """Return the one event of an exact record, judged, and complete but for its place.
+        """Return the one event of an exact record, judged, and complete but for its place; its
+        names and ids are of a length that can be kept.
 
         None for any other record, and for what is no JSON: `again` is asked then, and does not
         look whether it is exact.

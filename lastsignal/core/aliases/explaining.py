@@ -14,8 +14,8 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.json_values import decode_leniently
-from lastsignal.core.aliases.reader import Reader
-from lastsignal.core.aliases.recognition import REFUSALS
+from lastsignal.core.aliases.reading import Reader
+from lastsignal.core.aliases.reading.recognition import REFUSALS
 from lastsignal.core.events import Event, as_plain
 from lastsignal.core.framing.records import Record, Unwrapped
 

@@ -18,6 +18,21 @@ from lastsignal.core.aliases.contract import Decoded, Dialect
 from lastsignal.core.aliases.error_text import error_in_text
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
 from lastsignal.core.aliases.flat_words import ALIASES
+from lastsignal.core.aliases.native_metadata import (
+    NONE,
+    Amount,
+    Count,
+    HttpError,
+    Name,
+    decode_answered,
+    decode_asked,
+    decode_call,
+    decode_called,
+    decode_failed,
+    decode_other,
+    decode_result,
+)
+from lastsignal.core.aliases.reading.long_names import MAX_NAME
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.error_classes import ERROR_CLASSES
@@ -25,36 +40,30 @@ from lastsignal.core.events import EVENT_TYPES, Event, EventType, Status, Timest
 from lastsignal.core.judging import judge
 from lastsignal.core.timestamps import EARLIEST, LATEST
 
-_NONE = msgspec.Raw(b"")
-
-_Name = Annotated[str, msgspec.Meta(min_length=1)]
-_Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
-_Amount = Annotated[float, msgspec.Meta(ge=0, lt=1e15)]
 _ErrorClass = Annotated[str, msgspec.Meta(pattern=f"^(?:{'|'.join(ERROR_CLASSES)})$")]
-_HttpError = Annotated[int, msgspec.Meta(ge=400, le=599)]
-_NoHttpError = Annotated[int, msgspec.Meta(lt=400)]
 
 
 class _Record(Event, kw_only=True, gc=False, forbid_unknown_fields=True):
+    trace_id: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
     timestamp: Annotated[float, msgspec.Meta(ge=EARLIEST, le=LATEST)]
     status: Status
-    framework: _Name = "native"
-    metadata: msgspec.Raw = _NONE  # rules parse it where something asks
-    operation: _Name | None = None
+    framework: Name = "native"
+    metadata: msgspec.Raw = NONE  # rules parse it where something asks
+    operation: Name | None = None
     attempt: Annotated[int, msgspec.Meta(ge=1, lt=10**15)] | None = None
-    agent: _Name | None = None
-    call_id: _Name | None = None
-    parent_id: _Name | None = None
+    agent: Name | None = None
+    call_id: Name | None = None
+    parent_id: Name | None = None
     error_class: _ErrorClass | None = None
-    http_status: _HttpError | None = None
-    error_type: _Name | None = None
-    model: _Name | None = None
-    input_tokens: _Count | None = None
-    output_tokens: _Count | None = None
-    cost_usd: _Amount | None = None
-    duration_seconds: _Amount | None = None
-    finish_reason: _Name | None = None
-    arguments_hash: _Name | None = None
+    http_status: HttpError | None = None
+    error_type: Name | None = None
+    model: Name | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cost_usd: Amount | None = None
+    duration_seconds: Amount | None = None
+    finish_reason: Name | None = None
+    arguments_hash: Name | None = None
     # where a record stands is not for the record to say
     source: str = msgspec.field(default="", name="(source)")
     line: int = msgspec.field(default=0, name="(line)")
@@ -63,65 +72,7 @@ class _Record(Event, kw_only=True, gc=False, forbid_unknown_fields=True):
     sequence: int | None = msgspec.field(default=None, name="(sequence)")
 
 
-class _Usage(msgspec.Struct, gc=False):
-    input_tokens: _Count | None = None
-    output_tokens: _Count | None = None
-    prompt_tokens: _Count | None = None
-    completion_tokens: _Count | None = None
-
-
-def _metadata_decoder(*passed_over: str, **told: Any) -> Callable[[msgspec.Raw], Any]:
-    """Return what decodes the metadata of an event.
-
-    Args:
-        passed_over: names that say nothing of such an event; each one fewer is time saved.
-        told: the names that are read, with their types. Where any other that `flat` reads says
-            something, the record is left to it.
-    """
-    paths = (path for names in ALIASES.values() for path in names)
-    known = {path.split(".")[1] for path in paths if path.startswith("metadata.")}
-    unread = dict.fromkeys(sorted(known - {"output", "result", *passed_over}), None)
-    fields = [
-        (name, kind, _NONE if kind is msgspec.Raw else None)
-        for name, kind in {**unread, **told}.items()
-    ]
-    return msgspec.json.Decoder(msgspec.defstruct("Metadata", fields, gc=False)).decode
-
-
-_WHO: dict[str, Any] = {"call_id": _Name | None, "agent": _Name | None}
-_TIME: dict[str, Any] = dict.fromkeys(
-    ("duration_seconds", "duration_ms", "latency_ms"), _Amount | None
-)
-_GOOD: dict[str, Any] = dict.fromkeys(("http_status", "status_code"), _NoHttpError | None)
-_BAD: dict[str, Any] = {
-    **dict.fromkeys(("http_status", "status_code"), _HttpError | None),
-    "error_type": _Name | None,
-}
-_USED: dict[str, Any] = {
-    "model": _Name | None,
-    **dict.fromkeys(_Usage.__struct_fields__, _Count | None),
-    "usage": _Usage | None,
-    **dict.fromkeys(("cost_usd", "cost"), _Amount | None),
-    "finish_reason": _Name | None,
-}
-_ARGUMENTS: dict[str, Any] = dict.fromkeys(("arguments", "args", "input", "parameters"), Any)
-_OF_AN_END = (*_TIME, *_BAD, *_USED, "tokens", "error")
-
 _decode = msgspec.json.Decoder(_Record).decode
-_decode_other = _metadata_decoder(**_WHO)
-_decode_call = _metadata_decoder(*_OF_AN_END, **_WHO, **_ARGUMENTS)
-_decode_called = _metadata_decoder(**_WHO, **_ARGUMENTS)
-_decode_result = _metadata_decoder(
-    *_USED,
-    "tokens",
-    **_WHO,
-    **_TIME,
-    **_GOOD,
-    **dict.fromkeys(("output", "result"), msgspec.Raw),
-)
-_decode_asked = _metadata_decoder(*_OF_AN_END, *_ARGUMENTS, **_WHO, model=_Name | None)
-_decode_answered = _metadata_decoder(**_WHO, **_TIME, **_GOOD, **_USED)
-_decode_failed = _metadata_decoder(**_WHO, **_TIME, **_BAD, **_USED)
 
 
 def recognise(value: Any) -> bool:
@@ -157,7 +108,7 @@ def read_exact(record: bytes) -> Event | None:
             return _read_failure(event, event.error_message)
         if event.status == "failed" or (kind == "process_error" and event.status == "completed"):
             return None  # its output may tell of what; and no crash has gone well
-        if event.metadata is not _NONE and not _READERS[kind](event):
+        if event.metadata is not NONE and not _READERS[kind](event):
             return None
         if event.operation is None and kind == "model_call":
             event.operation = event.model
@@ -170,8 +121,8 @@ def _read_failure(event: _Record, error: str) -> Event | None:
     status, kind = event.status, event.event_type
     if status != "failed" and (kind != "retry" or status == "completed"):
         return None  # what goes well has no error, whatever the record says
-    if event.metadata is not _NONE:
-        found = _decode_failed(event.metadata)
+    if event.metadata is not NONE:
+        found = decode_failed(event.metadata)
         _read_who(event, found)
         _read_usage(event, found)
         event.http_status = event.http_status or found.status_code or found.http_status
@@ -180,20 +131,22 @@ def _read_failure(event: _Record, error: str) -> Event | None:
         event.operation = event.model
     said = error_in_text(error)
     event.error_message = said.message
+    if len(said.type or "") > MAX_NAME:
+        return None
     event.error_type = event.error_type or said.type
     judge(event)
     return event
 
 
 def _read_other(event: _Record) -> bool:
-    found = _decode_other(event.metadata)
+    found = decode_other(event.metadata)
     if found.call_id or found.agent:
         _read_who(event, found)
     return True
 
 
 def _read_call(event: _Record) -> bool:
-    decode = _decode_call if event.status == "started" else _decode_called
+    decode = decode_call if event.status == "started" else decode_called
     found = decode(event.metadata)
     if found.call_id or found.agent:
         _read_who(event, found)
@@ -206,19 +159,19 @@ def _read_call(event: _Record) -> bool:
 
 
 def _read_result(event: _Record) -> bool:
-    found = _decode_result(event.metadata)
+    found = decode_result(event.metadata)
     if found.call_id or found.agent:
         _read_who(event, found)
     if event.duration_seconds is None:
         event.duration_seconds = _duration(found)
-    is_told = found.output is not _NONE or found.result is not _NONE
+    is_told = found.output is not NONE or found.result is not NONE
     return not (is_told and event.status == "completed" and _hides_failure(found))
 
 
 def _hides_failure(found: Any) -> bool:
     """Whether an output tells of a failure that the record's status does not."""
     for raw in (found.output, found.result):
-        value = None if raw is _NONE else msgspec.json.decode(raw)
+        value = None if raw is NONE else msgspec.json.decode(raw)
         if value is not None and value != "":
             return failure_in_output(value) is not None
     return False
@@ -226,11 +179,11 @@ def _hides_failure(found: Any) -> bool:
 
 def _read_model(event: _Record) -> bool:
     if event.status == "started":
-        found = _decode_asked(event.metadata)
+        found = decode_asked(event.metadata)
         if event.model is None:
             event.model = found.model
     else:
-        found = _decode_answered(event.metadata)
+        found = decode_answered(event.metadata)
         _read_usage(event, found)
     if found.call_id or found.agent:
         _read_who(event, found)

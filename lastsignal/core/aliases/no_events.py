@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lastsignal.core.aliases.advice import advice_for
 from lastsignal.core.aliases.json_values import decode_leniently
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 
 HEAD_BYTES = 16_384
 """As much of an input's beginning as the advice looks at."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from lastsignal.core.aliases.recognition import REFUSALS
-from lastsignal.core.aliases.repeated_keys import ALL_OF
+from lastsignal.core.aliases.reading.recognition import REFUSALS
+from lastsignal.core.aliases.reading.repeated_keys import ALL_OF
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.diagnosis.findings import Finding
 from lastsignal.core.diagnosis.report import InputSummary, Report

@@ -24,7 +24,7 @@ from kit.strategies import (
 )
 
 from lastsignal.core.aliases.contract import Dialect
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.framing import Framer
 

@@ -10,7 +10,7 @@ import msgspec
 from lastsignal.core.aliases.claude import transcript
 from lastsignal.core.aliases.claude.transcript import TranscriptDecoder
 from lastsignal.core.aliases.contract import Drop
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 

@@ -10,7 +10,7 @@ import pytest
 
 from lastsignal.core.aliases.codex.outputs import judge_output
 from lastsignal.core.aliases.codex.rollout import RolloutDecoder
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 

@@ -11,7 +11,7 @@ from kit.dialects import ALLOWED, check_dialect
 
 from lastsignal.app import diagnoses
 from lastsignal.core.aliases.contract import Decoder, Dialect
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis
 from lastsignal.core.engine import Engine

@@ -11,7 +11,7 @@ from kit.dialects import check_dialect
 
 from lastsignal.core.aliases.custom import UserAliases, extended
 from lastsignal.core.aliases.custom_reading import MAX_LAYOUTS, parse_aliases
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from lastsignal.core.aliases.maslab.events import ObsEventDecoder
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
+from lastsignal.core.aliases.reading.repeated_keys import ALL_OF, ONE_IN, repeats_a_key
 from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.aliases.repeated_keys import ALL_OF, ONE_IN, repeats_a_key
 from lastsignal.core.framing import Framer, Record
 
 SOUND = (

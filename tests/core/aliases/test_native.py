@@ -14,7 +14,7 @@ from lastsignal.core.aliases import native
 from lastsignal.core.aliases.custom import UserAliases, extended
 from lastsignal.core.aliases.flat import FlatDecoder
 from lastsignal.core.aliases.flat_words import ALIASES
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, as_plain
 from lastsignal.core.framing import Record
@@ -298,3 +298,23 @@ def test_all_that_flat_finds_in_metadata_is_known_to_the_fast_path() -> None:
         tolerant = FlatDecoder("f").decode(json.dumps(record).encode())
         assert isinstance(tolerant, list)
         assert event is None or as_plain(event) == as_plain(tolerant[0]) | {"framework": "native"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"trace_id": "t" * 1200},
+        {"operation": "o" * 10_000},
+        {"metadata": {"call_id": "c" * 1200}},
+        {"status": "failed", "error_message": "A" + "b" * 1200 + "Error: no"},
+    ],
+)
+def test_names_that_are_too_long_are_cut_on_either_way(fields: dict[str, Any]) -> None:
+    found = placed(exact(), {**exact(), **fields}, exact())
+    fast, tolerant = Reader("f", LADDER, T0), Reader("f", TOLERANT, T0)
+
+    events = fast.read(found) + fast.finish()
+
+    assert told(fast, events) == told(tolerant, tolerant.read(found) + tolerant.finish())
+    names = ("trace_id", "operation", "call_id", "error_type")
+    assert max(len(getattr(events[1], name) or "") for name in names) <= 300

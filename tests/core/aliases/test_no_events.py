@@ -6,7 +6,7 @@ import pytest
 
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.no_events import advise
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.framing import Framer
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
+from lastsignal.core.aliases.reading.source_clock import AHEAD_SECONDS
 from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.aliases.source_clock import AHEAD_SECONDS
 from lastsignal.core.events import Event
 from lastsignal.core.framing import Framer
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
+from lastsignal.core.aliases.reading.source_clock import AHEAD_SECONDS
 from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.aliases.source_clock import AHEAD_SECONDS
 from lastsignal.core.framing import Framer
 
 T0 = 1_788_249_600  # 2026-09-01 08:00:00 UTC

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 

@@ -11,7 +11,7 @@ import pytest
 
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.otel import sdk
-from lastsignal.core.aliases.reader import Reader
+from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.events import Event
 
 BASE = 1_760_000_000

@@ -12,13 +12,19 @@ from msgspec.structs import asdict
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.aliases.json_values import decode_leniently, fault_in
-from lastsignal.core.aliases.long_names import LONG_RECORD, shorten_names
-from lastsignal.core.aliases.order import Order
-from lastsignal.core.aliases.recognition import FAULTS, REFUSALS, UNSETTLED, Fault, Recognition
-from lastsignal.core.aliases.repeated_keys import next_look, repeats_a_key
-from lastsignal.core.aliases.saved_reader import SavedReader
-from lastsignal.core.aliases.source_clock import LEAST_ZONE, SourceClock
-from lastsignal.core.aliases.unnamed import UnnamedTraces
+from lastsignal.core.aliases.reading.long_names import LONG_RECORD, shorten_names
+from lastsignal.core.aliases.reading.order import Order
+from lastsignal.core.aliases.reading.recognition import (
+    FAULTS,
+    REFUSALS,
+    UNSETTLED,
+    Fault,
+    Recognition,
+)
+from lastsignal.core.aliases.reading.repeated_keys import next_look, repeats_a_key
+from lastsignal.core.aliases.reading.saved_reader import SavedReader
+from lastsignal.core.aliases.reading.source_clock import LEAST_ZONE, SourceClock
+from lastsignal.core.aliases.reading.unnamed import UnnamedTraces
 from lastsignal.core.events import Event
 from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
@@ -90,8 +96,6 @@ class Reader:
                 clock = times.turn_back(timestamp)
             if not event.trace_id:
                 self._unnamed.name(event)
-            if len(data) > LONG_RECORD:
-                shorten_names(event)
             events.append(event)
         times.highest = clock
         self._met += seen

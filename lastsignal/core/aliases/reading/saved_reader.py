@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from lastsignal.core.aliases.order import SavedOrder
+from lastsignal.core.aliases.reading.order import SavedOrder
 
 
 class SavedReader(SavedOrder, kw_only=True):
