@@ -84,6 +84,10 @@ class Exact(General, Protocol):
         ...
 
 
+def none_is_exact(record: bytes) -> None:
+    """Stand for `Exact.exact` where no record can be exact."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One layout on disk."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from lastsignal.core.aliases import flat
-from lastsignal.core.aliases.contract import Decoded, Dialect
+from lastsignal.core.aliases.contract import Decoded, Dialect, none_is_exact
 from lastsignal.core.aliases.error_text import error_in_text
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable
 from lastsignal.core.aliases.flat_words import ALIASES
@@ -88,7 +88,7 @@ class NativeDecoder:
         self.state = self._flat.state
         self.again = self._flat.again
         """Returns the event of a record that is not exact; see `contract.Exact`."""
-        self.exact = read_exact if _means_the_same(table) else _read_none
+        self.exact = read_exact if _means_the_same(table) else none_is_exact
         """Returns the event of a record that is; see `contract.Exact`."""
 
     def decode(self, record: bytes) -> Decoded:
@@ -247,10 +247,6 @@ def _means_the_same(table: AliasTable) -> bool:
             return False
     words = DEFAULT_TABLE.event_words
     return all(table.event_words[kind] == words[kind] for kind in EVENT_TYPES)
-
-
-def _read_none(record: bytes) -> None:
-    return None
 
 
 DIALECT = Dialect(

@@ -6,16 +6,18 @@ that it is shared out never shows in what comes of it.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 Work = Callable[[int], bytes | None]
 """work(number) returns what came of it; None where whoever takes it shall do it."""
@@ -33,6 +35,8 @@ def processors() -> int:
 
 class _Worker:
     def __init__(self, work: Work, earlier: Sequence[_Worker]) -> None:
+        import multiprocessing  # here, for it takes longer than most files: few need it
+
         context = multiprocessing.get_context("fork")
         self.connection, theirs = context.Pipe()
         self.tasks: deque[int] = deque()
@@ -89,6 +93,10 @@ class Ahead:
 
     def take(self, number: int) -> bytes | None:
         """Return what came of the work for a number; None where it has not been done."""
+        if not self._workers:
+            return self._results.pop(number, None)
+        from multiprocessing.connection import wait  # known by then: it came with the workers
+
         while number not in self._results and any(number in one.tasks for one in self._workers):
             ready = wait([worker.connection for worker in self._workers if worker.tasks])
             for worker in self._workers:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec.structs import asdict
 
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, none_is_exact
 from lastsignal.core.aliases.json_values import decode_leniently, fault_in
 from lastsignal.core.aliases.reading.long_names import LONG_RECORD, shorten_names
 from lastsignal.core.aliases.reading.order import Order
@@ -196,7 +196,7 @@ class Reader:
     @property
     def _exact(self) -> Callable[[bytes], Event | None]:
         """What reads a record that needs no more than its place; events that are held need more."""
-        return _nothing_exact if self._order.must_hold else self._recognition.exact
+        return none_is_exact if self._order.must_hold else self._recognition.exact
 
     def _read_any(self, record: Record) -> list[Event]:
         """Return the events that one record completes, whatever its dialect makes of it."""
@@ -282,7 +282,3 @@ class Reader:
             self._framework = dialect.framework
             self._order.disorder = max(self._order.disorder, dialect.disorder_seconds)
             self.formats.setdefault(dialect.name, 0)
-
-
-def _nothing_exact(record: bytes) -> None:
-    return None

@@ -15,6 +15,7 @@ from lastsignal.core.aliases.contract import (
     Exact,
     General,
     NotThisDialect,
+    none_is_exact,
 )
 from lastsignal.core.events import Event
 from lastsignal.core.packing import pack
@@ -69,7 +70,7 @@ class Recognition:
         """The dialect of the last record that one has taken."""
         self.decode: Callable[[bytes], Decoded] = _no_dialect_yet
         """The way of its next record: costs the same however long the ladder is."""
-        self.exact: Callable[[bytes], Event | None] = _none_is_exact
+        self.exact: Callable[[bytes], Event | None] = none_is_exact
         """What takes a record before that, if it is exact: see `contract.Exact`."""
         self.faults: list[Fault] = []
         """The first ones, for whoever mends the dialect."""
@@ -166,7 +167,7 @@ class Recognition:
         return decoded
 
     def _settle_on(self, dialect: Dialect, decoder: Decoder) -> None:
-        self.settled, self.exact = dialect, _none_is_exact
+        self.settled, self.exact = dialect, none_is_exact
         if not isinstance(decoder, General):
             self.decode, self._is_mixed = decoder.decode, True
         elif self._is_mixed:
@@ -182,7 +183,3 @@ class Recognition:
 
 def _no_dialect_yet(record: bytes) -> Decoded:
     raise NotThisDialect
-
-
-def _none_is_exact(record: bytes) -> None:
-    return None
