@@ -180,6 +180,8 @@ FAILING = {
     .see("audit", operation="time_limit", status="failed", error_message="1500 s").stop("failed"),
     "call_never_returned": Run().think().see("tool_call", operation="query", status="started"),
     "run_vanished": Run().think(),
+    "stopped_before_step": Run().think()
+    .see("audit", operation="checkpoint", status="completed", metadata={"next": "publish"}),
     "run_crashed": Run().think().crash("KeyError: 'answer'"),
     "run_failed": Run().think().stop("failed", error_message="nothing found"),
 }  # fmt: skip

@@ -94,7 +94,8 @@ class Waits:
             return NO_DEADLINE
         silence = self._program.by_rule[group.rule].silence
         at_end = clock == NO_DEADLINE
-        if silence is None or (at_end and (not silence.at_end or trace.end is not None)):
+        has_ended = trace.end is not None and not trace.runs
+        if silence is None or (at_end and (not silence.at_end or has_ended)):
             return NO_DEADLINE
         until = trace.last_at if at_end else group.times[0]
         group.value = max(0.0, until - group.marks[-1].timestamp)

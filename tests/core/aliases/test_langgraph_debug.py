@@ -139,9 +139,58 @@ def test_a_checkpoint_with_nothing_to_come_ends_the_run(read: Read) -> None:
     done, reader = read(*begun, checkpoint(1, 3))
     assert shape(done)[2:] == [("agent_end", "agent", "completed")]
     assert reader.skipped == {}
-    paused, reader = read(*begun, checkpoint(1, 3, "tools"))
-    assert [event.event_type for event in paused] == ["agent_start", "model_call"]
-    assert reader.skipped == {"checkpoint": 1}
+
+
+def test_a_checkpoint_says_what_comes_next_and_that_a_stop_there_has_two_readings(
+    read: Read,
+) -> None:
+    begun = (task(1, 1, "t1", "agent"), result(1, 2, "t1", "agent", asks("m1", "c1")))
+    stopped, reader = read(*begun, checkpoint(1, 3, "tools"))
+    assert [event.event_type for event in stopped] == ["agent_start", "model_call", "audit"]
+    assert stopped[-1].metadata == {
+        "next": "tools",
+        "reading": "a planned pause (interrupt_before, interrupt_after) and the recursion limit"
+        " look alike",
+    }
+    assert reader.skipped == {}
+
+
+def node(step: int, second: int, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    task_id = f"t{step}"
+    return task(step, second, task_id, name), result(step, second, task_id, name)
+
+
+def test_a_node_ends_only_when_its_graph_goes_on_or_ends(read: Read) -> None:
+    begun = checkpoint(0, 0, "draft")
+    stopped, _ = read(begun, *node(1, 1, "draft"), checkpoint(1, 2, "publish"))
+    assert [event.event_type for event in stopped] == ["agent_start", "audit"]
+    done, reader = read(
+        begun, *node(1, 1, "draft"), checkpoint(1, 2, "publish"),
+        *node(2, 9, "publish"), checkpoint(2, 10),
+    )  # fmt: skip
+    assert shape(done) == [
+        ("agent_start", "draft", "started"),
+        ("audit", "checkpoint", "completed"),
+        ("agent_end", "draft", "completed"),
+        ("agent_start", "publish", "started"),
+        ("agent_end", "publish", "completed"),
+    ]
+    assert [event.timestamp - done[0].timestamp for event in done] == [0, 1, 0, 8, 8]
+    assert reader.skipped == {"checkpoint": 1, "node_returned": 2}
+
+
+def test_a_stop_before_nodes_that_it_has_entered_before_is_no_planned_pause(read: Read) -> None:
+    events, _ = read(
+        checkpoint(0, 0, "writer"),
+        *node(1, 1, "writer"), checkpoint(1, 2, "critic"),
+        *node(2, 3, "critic"), checkpoint(2, 4, "writer"),
+        *node(3, 5, "writer"), checkpoint(3, 6, "critic"),
+    )  # fmt: skip
+    stops = [event.metadata for event in events if event.event_type == "audit"]
+    assert isinstance(stops[0], dict)
+    assert isinstance(stops[-1], dict)
+    assert "look alike" in stops[0]["reading"]
+    assert "no planned pause but its recursion limit" in stops[-1]["reading"]
 
 
 def test_a_stop_where_the_graph_has_gone_on_before_is_a_pause(read: Read) -> None:

@@ -3,9 +3,10 @@
 The stream ends without a word, whether the graph is done, has raised or hit its recursion limit.
 So a node is the unit that begins and ends, and calls are read from the messages that nodes return.
 A node that has asked for a tool ends when the graph goes on, and then the tool's call begins: a
-stream that stops before is no end. A checkpoint with nothing to come next is the end of the run;
-one with more to come is written before a planned pause and at the recursion limit alike. Once the
-graph has gone on from such a place it was a pause, and so is the next stop before the same nodes.
+stream that stops before is no end. Where checkpoints say what comes next, that holds for any node:
+one with nothing to come ends the run, one with more is the last record of a planned pause and of a
+reached recursion limit alike. It is no pause before nodes that were entered without a stop, and it
+is one where the graph has stopped before and gone on.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ from lastsignal.core.timestamps import parse_timestamp
 
 _TYPES = frozenset({"task", "task_result", "checkpoint"})
 _NO_ID = "\0"
+_EITHER = "a planned pause (interrupt_before, interrupt_after) and the recursion limit look alike"
+_NO_PAUSE = (
+    "it has gone on from there before, so this is no planned pause but its recursion limit, or a"
+    " process that is gone"
+)
 _ABSENT = msgspec.Raw(b"")
 _MAX_STEP = 2**31
 
@@ -62,6 +68,13 @@ class Asked(msgspec.Struct, array_like=True):
     agent: str | None
 
 
+class Ended(msgspec.Struct, array_like=True):
+    """A node that has returned, in a run of which nothing says yet whether it goes on."""
+
+    name: str | None
+    timestamp: float
+
+
 class GraphState(msgspec.Struct):
     """What later records depend on."""
 
@@ -70,12 +83,16 @@ class GraphState(msgspec.Struct):
     """Runs seen in this source: the stream names none, but its steps begin anew."""
     messages: dict[str, bool] = {}
     """Messages told already: a node may return the whole conversation."""
-    waiting: dict[str, str] = {}
-    """Nodes that have asked for tools, by id: their names."""
+    waiting: dict[str, Ended] = {}
+    """Nodes that have returned, by id, until it is told that the run goes on or ends."""
+    tells_next: bool = False
+    """Whether checkpoints say what comes next."""
     stands_at: str | None = None
     """The checkpoint that was the latest record."""
     pauses: dict[str, bool] = {}
     """Nodes before which the graph has paused, and from which it has gone on."""
+    passed: dict[str, bool] = {}
+    """Nodes that it has entered without a stop."""
     asked: dict[str, Asked] = {}
     """Calls of tools by id, until the graph goes on."""
 
@@ -113,17 +130,20 @@ class GraphDebugDecoder:
         self._follow_runs(line)
         if line.type == "checkpoint":
             return list(self._checkpoint(line)) or Drop("checkpoint")
-        self.state.stands_at = None
+        place, self.state.stands_at = self.state.stands_at, None
         if line.type == "task":
+            if place is not None and self.state.waiting:
+                remember(self.state.passed, place.partition(": ")[2], True)
             start = self._event(line, event_type="agent_start", status="started")
             start.metadata = {"step": self.state.step}
             ends, calls = list(self._ends_of_waiting(line)), list(self._asked_calls(line))
             return [*ends, start, *calls]
         told = list(self._node_end(line))
-        if told[-1].status == "completed" and self._ask(line):
+        asks = told[-1].status == "completed" and self._ask(line)
+        if asks or (told[-1].status == "completed" and self.state.tells_next):
             end = told.pop()
-            remember(self.state.waiting, end.call_id or "", end.operation or "")
-        return told or Drop("asks_for_tools")
+            remember(self.state.waiting, end.call_id or "", Ended(end.operation, end.timestamp))
+        return told or Drop("asks_for_tools" if asks else "node_returned")
 
     def _follow_runs(self, line: _Line) -> None:
         state = self.state
@@ -133,10 +153,12 @@ class GraphDebugDecoder:
             state.runs += 1
             state.waiting.clear()  # what their run asked for has never come
             state.asked.clear()
+            state.passed.clear()
         state.step = step
 
     def _checkpoint(self, line: _Line) -> Iterator[Event]:
         state, following = self.state, line.payload.next
+        state.tells_next = state.tells_next or isinstance(following, list)
         names = ", ".join(name for name in list_of(following) if isinstance(name, str))
         place = f"{state.step}: {names}"
         goes_on, state.stands_at = state.stands_at == place, place
@@ -149,6 +171,11 @@ class GraphDebugDecoder:
                 end.status, end.finish_reason = "aborted", "interrupt"
                 end.error_message = f"it is paused before {names}"
                 yield end
+        elif names and state.waiting:
+            reading = _NO_PAUSE if names in state.passed else _EITHER
+            stop = self._event(line, event_type="audit", status="completed")
+            stop.operation, stop.metadata = "checkpoint", {"next": names, "reading": reading}
+            yield stop
 
     def _node_end(self, line: _Line) -> Iterator[Event]:
         yield from self._calls(line)
@@ -164,9 +191,10 @@ class GraphDebugDecoder:
         yield end
 
     def _ends_of_waiting(self, line: _Line) -> Iterator[Event]:
-        for node_id, name in self.state.waiting.items():
+        for node_id, ended in self.state.waiting.items():
             end = self._event(line, event_type="agent_end", status="completed")
-            end.operation = end.agent = name or None
+            end.timestamp = ended.timestamp
+            end.operation = end.agent = ended.name
             end.call_id = node_id or None
             yield end
         self.state.waiting.clear()
