@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from operator import itemgetter
 
 from msgspec.structs import replace
 
 import lastsignal
-from lastsignal.core.aliases.contract import Dialect
+from lastsignal.core.aliases.contract import Dialect, Extents
 from lastsignal.core.aliases.explaining import Explainer, Explanation
 from lastsignal.core.aliases.no_events import HEAD_BYTES, advise
 from lastsignal.core.aliases.reading import Reader
@@ -38,7 +38,7 @@ AHEAD_EVENTS = 100_000
 WORTH_BYTES = 4 * 1024**2
 """What is less is read sooner than processes start."""
 
-_received = receiver(tuple[InputSummary, int])
+_received = receiver(tuple[InputSummary, Extents, int])
 
 Progress = Callable[[str, int], None]
 """progress(name of the source, bytes read of it since the last call)."""
@@ -66,24 +66,26 @@ def diagnose(
         ahead: what other processes have read of the same sources; see `read_ahead`.
     """
     engine = Engine(rules)
-    inputs = []
+    inputs, whole, inner = [], set[str](), set[str]()
     for number, source in enumerate(sources):
         sent = ahead.take(number) if ahead is not None else None
         if sent is not None:
-            (summary, consumed), events = _received(sent)
+            (summary, extents, consumed), events = _received(sent)
             engine.feed(events)
             progress(source.name, consumed)
         else:
             reader = Reader(source.name, ladder, ingest_time=0.0)
             for events in read_events(source, reader, progress):
                 engine.feed(events)
-            summary = summary_of(source, reader)
+            summary, extents = summary_of(source, reader), reader.extents()
+        whole |= extents.whole
+        inner |= extents.inner
         inputs.append(summary)
     engine.finish()
     return Report(
         version=lastsignal.__version__,
         inputs=inputs,
-        traces=diagnoses(engine),
+        traces=diagnoses(engine, inner - whole),
         evicted_traces=engine.state.evicted_traces,
     )
 
@@ -106,7 +108,7 @@ def read_ahead(sources: Sequence[Source], ladder: tuple[Dialect, ...], jobs: int
             events += some
             if len(events) > AHEAD_EVENTS:
                 return None
-        return send(events, (summary_of(source, reader), source.consumed))
+        return send(events, (summary_of(source, reader), reader.extents(), source.consumed))
 
     worth = sum(sources[number].size or 0 for number in numbers) >= WORTH_BYTES
     return Ahead(read_whole, numbers if worth else [], jobs if jobs > 1 else 0)
@@ -191,12 +193,18 @@ def fill_in_excerpts(findings: Sequence[Finding], sources: Sequence[Source]) -> 
         finding.evidence[:] = told
 
 
-def diagnoses(engine: Engine) -> list[Diagnosis]:
-    """Return the diagnosis of every trace, in order of their start; the engine is used up."""
+def diagnoses(engine: Engine, inner: Set[str] = frozenset()) -> list[Diagnosis]:
+    """Return the diagnosis of every trace, in order of their start; the engine is used up.
+
+    Args:
+        engine: after its last event.
+        inner: traces whose outermost record has not come.
+    """
     found = []
     while engine.traces:  # each gives way to its diagnosis: both of all traces would not fit
         trace = engine.traces.take_any()
-        found.append(diagnose_trace(engine, trace, engine.shared_groups(trace.trace_id)))
+        shared, name = engine.shared_groups(trace.trace_id), trace.trace_id
+        found.append(diagnose_trace(engine, trace, shared, is_inner=name in inner))
     return sorted(found, key=lambda one: (one.started_at or 0.0, one.trace_id))
 
 

@@ -84,6 +84,24 @@ class Exact(General, Protocol):
         ...
 
 
+class Extents(msgspec.Struct, frozen=True, array_like=True):
+    """What the records of a source, written as things end, tell of whole runs; by trace."""
+
+    whole: frozenset[str] = frozenset()
+    """Their outermost record has come."""
+    inner: frozenset[str] = frozenset()
+    """A record has come that lies within another, which has not."""
+
+
+@runtime_checkable
+class Enclosing(Decoder, Protocol):
+    """A decoder of records that name what encloses them, and come before it."""
+
+    def extents(self) -> Extents:
+        """Return how much of which trace has come so far."""
+        ...
+
+
 def none_is_exact(record: bytes) -> None:
     """Stand for `Exact.exact` where no record can be exact."""
 

@@ -67,13 +67,16 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         return [*([self.cause] if self.cause else []), *self.symptoms, *self.other]
 
 
-def diagnose_trace(engine: Engine, trace: TraceState, shared: Sequence[Group] = ()) -> Diagnosis:
+def diagnose_trace(
+    engine: Engine, trace: TraceState, shared: Sequence[Group] = (), *, is_inner: bool = False
+) -> Diagnosis:
     """Return the diagnosis of one trace.
 
     Args:
         engine: whose rules ran over it.
         trace: its state, after `Engine.finish`.
         shared: groups of rules across traces that opened in this trace.
+        is_inner: only what a run has done within itself is on record, not how it ended.
     """
     by_key = {rule.key: rule for rule in engine.rules}
     rules = {rule.id: rule for rule in engine.rules}
@@ -85,6 +88,8 @@ def diagnose_trace(engine: Engine, trace: TraceState, shared: Sequence[Group] = 
     ]
     findings.sort(key=lambda finding: (finding.first_seen, finding.opened_at, finding.rule))
     cause, symptoms, other = explain(findings, rules)
+    if is_inner and trace.crash is None and trace.stop is None:
+        outcome = "unfinished"
     return Diagnosis(
         trace_id=trace.trace_id,
         framework=trace.framework,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from lastsignal.core.aliases.contract import Decoded, Drop
+from lastsignal.core.aliases.contract import Decoded, Drop, Extents
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.otel import emission, semantics
 from lastsignal.core.aliases.otel.ordering import children_first, name_outer_calls, timed_order
@@ -57,6 +57,11 @@ class SpanDecoder:
             name_outer_calls(events, spans)
         return events
 
+    def extents(self) -> Extents:
+        """Return how much of which trace has come; see `contract.Enclosing`."""
+        waited_for = frozenset(note.trace for note in self.state.below.values())
+        return Extents(frozenset(self.state.whole), waited_for)
+
     def _open(self, span: Span) -> list[Event] | Drop:
         reading = self._interpret(span)
         start = emission.start_event(span, reading)
@@ -72,7 +77,11 @@ class SpanDecoder:
         if not state.is_new(identity):
             return Drop(_AGAIN)
         below = state.take(f"{span.trace_id}/{span.span_id}")
-        above = state.for_parent(f"{span.trace_id}/{span.parent_id}") if span.parent_id else Below()
+        above = Below()
+        if span.parent_id:
+            above = state.for_parent(f"{span.trace_id}/{span.parent_id}", trace)
+        if span.is_outermost:
+            state.note_outermost(trace)
         reading = _in_its_place(span, reading, below)
         outcome = outcome_of(
             span, reading, below, lambda message: state.is_known_cause(trace, message)

@@ -13,7 +13,7 @@ import msgspec
 
 from lastsignal.core.aliases.contract import Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.elements import locate
-from lastsignal.core.aliases.fields import at, text_of
+from lastsignal.core.aliases.fields import at, count_of, text_of
 from lastsignal.core.aliases.otel.attributes import read_attributes, read_events
 from lastsignal.core.aliases.otel.decoder import SpanDecoder
 from lastsignal.core.aliases.otel.semantics import EVENT_READS, READS
@@ -27,6 +27,8 @@ from lastsignal.core.aliases.otel.spans import (
 )
 
 _ABSENT = msgspec.Raw(b"")
+_REMOTE_PARENT = 0x300
+"""Bits of a span's flags: whether its parent is remote is known, and it is."""
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
 _LOGS = ("resourceLogs", "resource_logs")
 _METRICS = ("resourceMetrics", "resource_metrics")
@@ -70,6 +72,7 @@ class _Span(msgspec.Struct):
     parentSpanId: Any = None
     parent_span_id: Any = None
     kind: Any = None
+    flags: Any = None
     startTimeUnixNano: Any = None
     start_time_unix_nano: Any = None
     endTimeUnixNano: Any = None
@@ -158,6 +161,7 @@ def _span(data: bytes, scope: str, offset: int) -> Span:
         span_id=normalise_id(raw.spanId or raw.span_id) or anonymous_id(data),
         parent_id=normalise_id(raw.parentSpanId or raw.parent_span_id) or None,
         kind=span_kind(raw.kind),
+        has_remote_parent=(count_of(raw.flags) or 0) & _REMOTE_PARENT == _REMOTE_PARENT,
         start=span_time(raw.startTimeUnixNano or raw.start_time_unix_nano),
         end=span_time(raw.endTimeUnixNano or raw.end_time_unix_nano),
         status=span_status(at(status, "code")),

@@ -44,6 +44,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     parent_id: str | None = None
     kind: str = ""
     """INTERNAL, SERVER, CLIENT, PRODUCER, CONSUMER or empty."""
+    has_remote_parent: bool = False
+    """Whether its encoding says that its parent is another program's."""
     start: float | None = None
     end: float | None = None
     status: SpanStatus = "unset"
@@ -60,6 +62,12 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     def is_open(self) -> bool:
         """Has it begun and not ended?"""
         return self.end is None and self.start is not None
+
+    @property
+    def is_outermost(self) -> bool:
+        """Does no other span of its program enclose it?"""
+        is_remote = self.has_remote_parent or self.kind in ("SERVER", "CONSUMER")
+        return self.parent_id is None or is_remote
 
     @property
     def duration(self) -> float | None:

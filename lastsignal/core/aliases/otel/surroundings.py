@@ -23,6 +23,8 @@ _MAX_CAUSES = 8  # messages of one trace's failures; a wrapper repeats a recent 
 class Below(msgspec.Struct):
     """What happened directly below a span, looking through spans that are no calls."""
 
+    trace: str = ""
+    """What the events of those below have for their trace."""
     calls: bool = False
     agents: bool = False
     models: bool = False
@@ -92,6 +94,8 @@ class Surroundings(msgspec.Struct):
     below: dict[str, Below] = {}
     seen: dict[str, None] = {}
     causes: dict[str, list[str]] = {}
+    whole: dict[str, None] = {}
+    """Traces of which the outermost span has come."""
 
     def is_new(self, identity: str) -> bool:
         """Note a span; False where the same one was exported before."""
@@ -117,13 +121,18 @@ class Surroundings(msgspec.Struct):
         """Return, and forget, the notes that its children left for a span."""
         return self.below.pop(key, None) or Below()
 
-    def for_parent(self, key: str) -> Below:
+    def for_parent(self, key: str, trace: str) -> Below:
         """Return the note that a parent, still to come, will find."""
         note = self.below.get(key)
         if note is None:
-            note = self.below[key] = Below()
+            note = self.below[key] = Below(trace)
             _bound(self.below)
         return note
+
+    def note_outermost(self, trace: str) -> None:
+        """Remember that nothing of this source encloses what has come of a trace."""
+        self.whole[trace] = None
+        _bound(self.whole)
 
     def add_cause(self, trace_id: str, message: str | None) -> None:
         """Remember what a failure said, for the wrappers that will say it again."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec.structs import asdict
 
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, none_is_exact
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, Extents, none_is_exact
 from lastsignal.core.aliases.json_values import decode_leniently, fault_in
 from lastsignal.core.aliases.reading.long_names import LONG_RECORD, shorten_names
 from lastsignal.core.aliases.reading.order import Order
@@ -192,6 +192,14 @@ class Reader:
     def faults(self) -> list[Fault]:
         """The first mistakes of dialects that this source's records have shown."""
         return self._recognition.faults
+
+    def extents(self) -> Extents:
+        """Return how much has come of traces whose records name what encloses them."""
+        found = list(self._recognition.extents())
+        return Extents(
+            frozenset().union(*(one.whole for one in found)),
+            frozenset().union(*(one.inner for one in found)),
+        )
 
     @property
     def _exact(self) -> Callable[[bytes], Event | None]:

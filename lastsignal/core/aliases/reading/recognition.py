@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +12,9 @@ from lastsignal.core.aliases.contract import (
     Decoder,
     Dialect,
     Drop,
+    Enclosing,
     Exact,
+    Extents,
     General,
     NotThisDialect,
     none_is_exact,
@@ -135,6 +137,12 @@ class Recognition:
         if settled in by_name:
             decoder = self._decoders.setdefault(settled, by_name[settled].decoder(self._source))
             self._settle_on(by_name[settled], decoder)
+
+    def extents(self) -> Iterator[Extents]:
+        """Yield how much has come of traces whose records name what encloses them."""
+        for decoder in self._decoders.values():
+            if isinstance(decoder, Enclosing):
+                yield decoder.extents()
 
     def note_fault(self, dialect: Dialect | None, fault: Exception) -> Drop:
         """Keep what a dialect has got wrong; the record is lost."""

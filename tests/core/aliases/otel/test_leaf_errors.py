@@ -279,8 +279,10 @@ def test_memory_of_spans_is_bounded() -> None:
     state = Surroundings()
     for number in range(MAX_NOTES + 50):
         state.is_new(f"t/{number}")
-        state.for_parent(f"t/{number}")
+        state.for_parent(f"t/{number}", "t")
         state.add_cause(f"t{number}", "went wrong")
-    assert [len(known) for known in (state.seen, state.below, state.causes)] == [MAX_NOTES] * 3
+        state.note_outermost(f"t{number}")
+    known = (state.seen, state.below, state.causes, state.whole)
+    assert [len(one) for one in known] == [MAX_NOTES] * 4
     assert not state.is_new(f"t/{MAX_NOTES + 49}")
     assert state.is_new("t/0")
