@@ -31,6 +31,9 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 UNTIMED = nan
 """The timestamp of an event whose record carries none, until the reader inherits one."""
 
+LEFT_OFF = "left_off"
+"""Operation of the audit which says that nothing more will come of a trace: it is over, or cut."""
+
 Metadata = dict[str, Any]
 
 

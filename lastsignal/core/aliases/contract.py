@@ -120,6 +120,8 @@ class Dialect:
     """Makes a decoder for a source's name."""
     disorder_seconds: float = 0.0
     """How far behind the newest time a record of this layout may still come."""
+    one_at_a_time: bool = False
+    """Whether a source holds one session after another: where one begins, those before are over."""
     description: str = ""
     """One line: which files these are and how they are told apart."""
     default_paths: tuple[str, ...] = ()

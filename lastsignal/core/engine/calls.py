@@ -17,7 +17,8 @@ from lastsignal.core.engine.traces import (
 )
 from lastsignal.core.events import Event
 
-Account = Callable[[Event, TraceState], None]
+Account = Callable[[Event, TraceState], bool | None]
+"""Takes an event; true for one that is a word about the trace and no part of it."""
 
 STOPS = frozenset(
     {"budget", "token_limit", "time_limit", "turn_limit", "step_limit", "recursion_limit"}

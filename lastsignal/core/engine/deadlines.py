@@ -53,6 +53,15 @@ class Deadlines:
         """Return the sources that have had deadlines."""
         return list(self._heaps)
 
+    def forget(self, trace: TraceState) -> None:
+        """Drop all deadlines of a trace."""
+        for source in {source for _, source in trace.waits.values()}:
+            heap = self._heaps.get(source, [])
+            heap[:] = [one for one in heap if one[1] != trace.trace_id]
+            heapq.heapify(heap)
+        trace.waits.clear()
+        self.feed(self._feeding)
+
     def restore(self, trace: TraceState) -> None:
         """Take back the deadlines of a trace that was restored."""
         for key, (time, source) in trace.waits.items():

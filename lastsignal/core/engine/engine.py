@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lastsignal.core.engine.calls import ACCOUNTS, end_agent
+from lastsignal.core.engine.calls import ACCOUNTS, Account, audit, end_agent
 from lastsignal.core.engine.detectors import Detector
 from lastsignal.core.engine.memory import Memory
 from lastsignal.core.engine.program import Program
 from lastsignal.core.engine.shelf import MAX_LIVE, Shelf
 from lastsignal.core.engine.state import State
-from lastsignal.core.engine.steps import Hooks
+from lastsignal.core.engine.steps import Hooks, Step
 from lastsignal.core.engine.traces import NO_DEADLINE, TraceState, mark_of
 from lastsignal.core.engine.waits import Waits, is_latest, still_waits
-from lastsignal.core.events import Event
+from lastsignal.core.events import LEFT_OFF, Event
 from lastsignal.core.groups import HEAL, NOTE, OPEN, REST, Group, Signal
 from lastsignal.core.rules import Rule
 from lastsignal.core.rules.windows import Answer
@@ -56,11 +56,12 @@ class Engine:
         self.memory = Memory(self.rules, self.program, self.state)
         """What outlives this engine."""
         self._waits = Waits(self.program, self.state)
-        self._plans = {
+        self._plans: dict[str, tuple[Account, dict[str | None, Step | None]]] = {
             event_type: (ACCOUNTS[event_type], steps)
             for event_type, steps in self.program.cells.items()
         }
         self._plans["agent_end"] = (self._end_agent, self.program.cells["agent_end"])
+        self._plans["audit"] = (self._audit, self.program.cells["audit"])
 
     @property
     def traces(self) -> Shelf:
@@ -84,11 +85,8 @@ class Engine:
         for event in events:
             timestamp = event.timestamp
             if event.source != source:
-                if source is not None:
-                    clocks[source] = clock
+                clock = self._turn_to(event.source, source, clock)
                 source = event.source
-                clock = clocks.get(source, 0.0)
-                deadlines.feed(source)
             if timestamp > clock:
                 clock = timestamp
                 if clock > deadlines.soonest:
@@ -101,7 +99,8 @@ class Engine:
             elif timestamp < trace.started_at and event.timestamp_source != "ingest":
                 trace.started_at = timestamp  # a span is told when it ends
             account, steps = plans[event.event_type]
-            account(event, trace)
+            if account(event, trace):
+                continue
             step = steps[event.status]
             if step is not None:
                 step(event, trace)
@@ -128,9 +127,27 @@ class Engine:
         self._waits.judge_all(sources)
         return self.state.take_changed()
 
+    def _turn_to(self, source: str, former: str | None, clock: float) -> float:
+        """Return the clock of the source that is fed from here on; keep that of the former one."""
+        clocks = self.state.clocks
+        if former is not None:
+            clocks[former] = clock
+        self.state.deadlines.feed(source)
+        return clocks.get(source, 0.0)
+
     def _end_agent(self, event: Event, trace: TraceState) -> None:
         end_agent(event, trace)
         self.state.end_trace(trace)
+
+    def _audit(self, event: Event, trace: TraceState) -> bool:
+        """A policy speaks, or a session has been left: nothing more will come of its trace."""
+        if event.operation != LEFT_OFF:
+            audit(event, trace)
+            return False
+        trace.events -= 1
+        self._waits.judge_left(trace)
+        self.state.touch(trace.trace_id)
+        return True
 
     # -- what the compiled steps call back -------------------------------------------------
 

@@ -62,6 +62,22 @@ class Waits:
                 self._judge_trace("", trace, NO_DEADLINE)
         self._judge_ends(None if sources is None else set(names))
 
+    def judge_left(self, trace: TraceState) -> None:
+        """Judge the waits of one trace: nothing more will come of it.
+
+        If something does, it waits anew.
+        """
+        keys = [key for key in trace.waits if key and key[0] != CALL]
+        is_waited_for = bool(trace.waits)
+        self._state.deadlines.forget(trace)
+        for key in keys:
+            self._judge_group(trace, key, NO_DEADLINE)
+        if is_waited_for:
+            self._judge_trace("", trace, NO_DEADLINE)
+        for first in trace.open_calls.values():
+            for call in [first, *(first.later or ())]:
+                call.scheduled = False
+
     def judge_until(self, source: str, clock: float) -> None:
         """Judge every wait whose time is over by this source's clock."""
         deadlines = self._state.deadlines

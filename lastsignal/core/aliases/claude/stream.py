@@ -263,5 +263,6 @@ DIALECT = Dialect(
     framework="claude-code",
     recognise=recognise,
     decoder=StreamDecoder,
+    one_at_a_time=True,
     description="Claude Code stream-json or Agent SDK messages: system/init to result",
 )

@@ -288,6 +288,7 @@ DIALECT = Dialect(
     framework="claude-code",
     recognise=recognise,
     decoder=TranscriptDecoder,
+    one_at_a_time=True,
     description="Claude Code session transcript: records with sessionId, uuid and parentUuid",
     default_paths=("~/.claude/projects/**/*.jsonl",),
 )

@@ -172,5 +172,6 @@ DIALECT = Dialect(
     framework="codex",
     recognise=recognise,
     decoder=ExecDecoder,
+    one_at_a_time=True,
     description="codex exec --json: thread.started, turn.*, item.*",
 )

@@ -231,6 +231,7 @@ DIALECT = Dialect(
     framework="qwen-code",
     recognise=recognise,
     decoder=QwenDecoder,
+    one_at_a_time=True,
     description="Qwen Code chat: records of sessionId, uuid, type and message.parts",
     default_paths=("~/.qwen/projects/*/chats/*.jsonl", "~/.qwen/tmp/*/chats/*.jsonl"),
 )

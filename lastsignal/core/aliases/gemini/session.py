@@ -275,6 +275,7 @@ DIALECT = Dialect(
     framework="gemini-cli",
     recognise=recognise,
     decoder=SessionDecoder,
+    one_at_a_time=True,
     description="Gemini CLI chat: a header with sessionId and projectHash, then messages by id",
     default_paths=("~/.gemini/tmp/*/chats/session-*.jsonl", "~/.gemini/tmp/*/chats/*.json"),
 )

@@ -215,5 +215,6 @@ DIALECT = Dialect(
     framework="gemini-cli",
     recognise=recognise,
     decoder=StreamDecoder,
+    one_at_a_time=True,
     description="Gemini CLI stream-json: init, tool_use, tool_result, result",
 )

@@ -245,6 +245,7 @@ DIALECT = Dialect(
     framework="openclaw",
     recognise=recognise,
     decoder=SessionDecoder,
+    one_at_a_time=True,
     description="pi or OpenClaw session: a session header, then messages in envelopes",
     default_paths=(
         "~/.openclaw/agents/*/sessions/*.jsonl",

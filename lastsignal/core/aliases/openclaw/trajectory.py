@@ -143,6 +143,7 @@ DIALECT = Dialect(
     framework="openclaw",
     recognise=recognise,
     decoder=TrajectoryDecoder,
+    one_at_a_time=True,
     description="OpenClaw trajectory: records that name the schema openclaw-trajectory",
     default_paths=("~/.openclaw/agents/*/sessions/*.trajectory.jsonl",),
 )

@@ -92,7 +92,8 @@ class BusDecoder:
         if moment is not None:
             self.state.clock = moment
         decoded = self._read(kind, properties, info, part)
-        if moment is None and isinstance(decoded, list):
+        is_known = moment is None and self.state.clock == self.state.clock
+        if is_known and isinstance(decoded, list):
             for told in decoded:
                 told.timestamp_source = "inherited"
         return decoded

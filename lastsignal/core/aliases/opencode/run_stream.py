@@ -129,5 +129,6 @@ DIALECT = Dialect(
     framework="opencode",
     recognise=recognise,
     decoder=StreamDecoder,
+    one_at_a_time=True,
     description="opencode run --format json: step_start, tool_use, step_finish, error",
 )

@@ -23,6 +23,7 @@ from lastsignal.core.aliases.reading.recognition import (
 )
 from lastsignal.core.aliases.reading.repeated_keys import next_look, repeats_a_key
 from lastsignal.core.aliases.reading.saved_reader import SavedReader
+from lastsignal.core.aliases.reading.sessions import Sessions
 from lastsignal.core.aliases.reading.source_clock import LEAST_ZONE, SourceClock
 from lastsignal.core.aliases.reading.unnamed import UnnamedTraces
 from lastsignal.core.events import Event
@@ -65,6 +66,7 @@ class Reader:
         self._recognition = Recognition(source, ladder)
         self._met = 0  # records, as they were cut
         self._unnamed = UnnamedTraces(source)
+        self._sessions = Sessions()
         self._order = Order()
 
     def read(self, records: Iterable[Record]) -> list[Event]:
@@ -124,6 +126,7 @@ class Reader:
                 mended=self.mended,
                 first_mended=self.first_mended,
                 unnamed=self._unnamed.known,
+                sessions=self._sessions.known,
                 met=self._met,
                 formats=list(self.formats),
                 clock=self._clock.highest,
@@ -149,6 +152,7 @@ class Reader:
         self._clock.highest, self._clock.lent = saved.clock, saved.lent
         self._clock.ingest_time = saved.ingest_time
         self._unnamed.known = saved.unnamed
+        self._sessions.known = saved.sessions
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._order.restore(saved)
@@ -218,6 +222,9 @@ class Reader:
         if isinstance(decoded, Drop):
             self.skip(decoded.reason)
             return []
+        dialect = self.settled
+        if dialect is not None and dialect.one_at_a_time:
+            decoded = self._sessions.part(decoded, dialect.name)
         is_long = len(data) > LONG_RECORD
         stands_so = not isinstance(record, Unwrapped) or record.stands_so
         for event in decoded:

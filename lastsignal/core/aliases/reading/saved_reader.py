@@ -24,3 +24,4 @@ class SavedReader(SavedOrder, kw_only=True):
     met: int = 0
     lent: float = 0.0
     unnamed: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, dict[str, bool]] = field(default_factory=dict)
