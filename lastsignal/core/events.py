@@ -31,6 +31,9 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 UNTIMED = nan
 """The timestamp of an event whose record carries none, until the reader inherits one."""
 
+GOES_ON = "goes_on"
+"""Key in the metadata of an agent's start: it takes back the end before it, which was none."""
+
 LEFT_OFF = "left_off"
 """Operation of the audit which says that nothing more will come of a trace: it is over, or cut."""
 

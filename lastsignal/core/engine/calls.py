@@ -15,7 +15,7 @@ from lastsignal.core.engine.traces import (
     TraceState,
     mark_of,
 )
-from lastsignal.core.events import Event
+from lastsignal.core.events import GOES_ON, Event
 
 Account = Callable[[Event, TraceState], bool | None]
 """Takes an event; true for one that is a word about the trace and no part of it."""
@@ -91,7 +91,16 @@ def start_agent(event: Event, trace: TraceState) -> None:
     name = event.agent or event.operation
     if name and name not in trace.agents and len(trace.agents) < MAX_AGENTS:
         trace.agents.append(name)
-    trace.note(event)
+    if isinstance(event.metadata, dict) and GOES_ON in event.metadata:
+        _take_back_end(trace)
+    else:
+        trace.note(event)
+
+
+def _take_back_end(trace: TraceState) -> None:
+    trace.end = trace.end_status = None
+    if trace.timeline and trace.timeline[-1].event_type == "agent_end":
+        del trace.timeline[-1]
 
 
 def end_agent(event: Event, trace: TraceState) -> None:

@@ -12,6 +12,8 @@ from lastsignal.core.aliases.claude.transcript import TranscriptDecoder
 from lastsignal.core.aliases.contract import Drop
 from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
+from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
+from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
 
 SESSION = "0d9b7c52-aaaa-4bbb-8ccc-1234567890ab"
@@ -67,6 +69,12 @@ def read(*records: dict[str, Any]) -> tuple[list[Event], Reader]:
     for number, record in enumerate(records, 1):
         events += reader.read([(json.dumps(record).encode(), number * 1000, number)])
     return events, reader
+
+
+def diagnosed(*records: dict[str, Any]) -> Diagnosis:
+    engine = Engine([])
+    engine.feed(read(*records)[0])
+    return diagnose_trace(engine, engine.traces[SESSION])
 
 
 def shape(events: list[Event]) -> list[tuple[str, str | None, str | None]]:
@@ -360,6 +368,24 @@ def test_a_web_document_yields_events_that_point_at_their_elements() -> None:
 def test_old_clients_that_write_no_stop_reason_still_close_their_turns() -> None:
     events, _ = read(said(1, "m1", text("answer"), stop_reason=None))
     assert shape(events)[-1] == ("agent_end", "claude-code", "completed")
+
+
+def test_a_message_without_a_stop_reason_that_goes_on_in_another_line_has_no_end_before() -> None:
+    begun = [
+        said(1, "m1", text("I look"), stop_reason=None),
+        said(2, "m1", call("t1"), stop_reason=None),
+        result(3, "t1", "ok"),
+        said(4, "m2", text("It fails"), stop_reason=None),
+        said(5, "m2", call("t2"), stop_reason=None),
+    ]
+    cut = diagnosed(*begun)
+    assert cut.outcome == "unfinished"
+    assert [(one.at.event_type, one.at.line) for one in cut.timeline] == [("agent_start", 1)]
+
+    failed = result(6, "t2", "Exit code 2", is_error=True)
+    ended = diagnosed(*begun, failed, said(7, "m3", text("I give up"), stop_reason=None))
+    assert ended.outcome == "recovered"
+    assert ended.calls == 5
 
 
 def test_the_state_survives_a_restart_between_two_lines_of_a_message() -> None:

@@ -34,7 +34,7 @@ from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
-from lastsignal.core.events import UNTIMED, Event, Status
+from lastsignal.core.events import GOES_ON, UNTIMED, Event, Status
 from lastsignal.core.timestamps import parse_timestamp
 
 SIDE_CARS = frozenset(
@@ -148,8 +148,10 @@ class TranscriptDecoder:
             return Drop("synthetic_message")
         message_id = text_of(message.id) or ""
         calls = tool_calls(self.state, run, blocks)
-        goes_on = bool(calls) or not message_id or self.state.ended.get(run.run_id) != message_id
-        events = self._open(run) if goes_on else []
+        has_ended = bool(message_id) and self.state.ended.get(run.run_id) == message_id
+        events = self._open(run) if calls or not has_ended else []
+        if events and has_ended:  # by a line that was not its last
+            events[0].metadata = {GOES_ON: True}
         events += model_call(self.state, run, message, line.requestId or line.uuid)
         events += calls
         events += tool_results(self.state, run, blocks, line)
