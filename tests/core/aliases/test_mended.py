@@ -135,3 +135,13 @@ def test_a_document_over_many_lines_is_looked_at_like_a_line() -> None:
     reader.read(framer.finish())
 
     assert (reader.mended, reader.first_mended) == ({"duplicate_key": 1}, {"duplicate_key": 2})
+
+
+@pytest.mark.parametrize(
+    "unknown", [b'{"q":1,"q":2}', b'{"q":NaN}', b'{"q":"\xff"}', b'{"q":1,"q":NaN}']
+)
+def test_an_odd_record_of_no_layout_is_skipped_and_nothing_else(unknown: bytes) -> None:
+    reader = read([SOUND, unknown, TWICE])
+    assert reader.skipped == {"unrecognised_record": 1}
+    assert (reader.mended, reader.first_mended) == ({"duplicate_key": 1}, {"duplicate_key": 3})
+    assert read([unknown]).mended == {}

@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, Extents, none_is_exact
 from lastsignal.core.aliases.json_values import decode_leniently, fault_in
 from lastsignal.core.aliases.reading.long_names import LONG_RECORD, shorten_names
+from lastsignal.core.aliases.reading.mended import Mended
 from lastsignal.core.aliases.reading.order import Order
 from lastsignal.core.aliases.reading.recognition import (
     FAULTS,
@@ -54,17 +55,15 @@ class Reader:
         self.records = 0
         self.events = 0
         self.skipped: dict[str, int] = {}
-        self.mended: dict[str, int] = {}
-        """Records that were read though something in them is not as it should be, by reason."""
-        self.first_mended: dict[str, int] = {}
-        """The line of the first one, by reason."""
         self.formats: dict[str, int] = {}
         self.heads: list[bytes] = []
         """How the first records begin that no dialect has taken: advice looks at them."""
-        self._clock = SourceClock(ingest_time, self._mend)
+        self._mended = Mended()
+        self._clock = SourceClock(ingest_time, self._mended.add)
         self._framework: str | None = None
         self._recognition = Recognition(source, ladder)
         self._met = 0  # records, as they were cut
+        self._repeating = b""  # the latest record that holds a key twice
         self._unnamed = UnnamedTraces(source)
         self._sessions = Sessions()
         self._order = Order()
@@ -123,8 +122,8 @@ class Reader:
                 records=self.records,
                 events=self.events,
                 skipped=self.skipped,
-                mended=self.mended,
-                first_mended=self.first_mended,
+                mended=self._mended.counts,
+                first_mended=self._mended.first,
                 unnamed=self._unnamed.known,
                 sessions=self._sessions.known,
                 met=self._met,
@@ -147,7 +146,8 @@ class Reader:
         """
         saved = msgspec.msgpack.decode(data, type=SavedReader)
         self.records, self.events, self.skipped = saved.records, saved.events, saved.skipped
-        self.mended, self.first_mended, self._met = saved.mended, saved.first_mended, saved.met
+        self._mended.counts, self._mended.first = saved.mended, saved.first_mended
+        self._met = saved.met
         self.formats = dict.fromkeys(saved.formats, 0)
         self._clock.highest, self._clock.lent = saved.clock, saved.lent
         self._clock.ingest_time = saved.ingest_time
@@ -156,6 +156,16 @@ class Reader:
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._order.restore(saved)
+
+    @property
+    def mended(self) -> dict[str, int]:
+        """Records that were read though something in them is not as it should be, by reason."""
+        return self._mended.counts
+
+    @property
+    def first_mended(self) -> dict[str, int]:
+        """The line of the first one, by reason."""
+        return self._mended.first
 
     @property
     def clock(self) -> float:
@@ -248,12 +258,9 @@ class Reader:
     def _look_closely(self, data: bytes, line: int, seen: int) -> int:
         """Look for what decoding does not show; return after how many records to look again."""
         if repeats_a_key(data):
-            self._mend("duplicate_key", line)
+            self._repeating = data
+            self._mended.add("duplicate_key", line)
         return next_look(self._met + seen)
-
-    def _mend(self, reason: str, line: int) -> None:
-        self.mended[reason] = self.mended.get(reason, 0) + 1
-        self.first_mended.setdefault(reason, line)
 
     def _read_unsettled(self, data: bytes, line: int, is_piece: bool = False) -> Decoded:
         """Read a record that the settled dialect does not take as it is, or has not seen yet."""
@@ -263,12 +270,15 @@ class Reader:
             pieces = salvage((data, 0, 1)) if str(error) == "invalid_json" else []
             decoded = self._read_pieces(data, line, pieces) if pieces else Drop(str(error))
         else:
-            if mended is not data:
-                self._mend(fault_in(data), line)
             decoded = self._recognition.offer(value, mended, is_piece or mended is not data)
-        if not isinstance(decoded, Drop) or decoded.reason not in REFUSALS:
+            if mended is not data and not _is_refused(decoded):
+                self._mended.add(fault_in(data), line)
+        if not _is_refused(decoded):
             self._settle()
-        elif len(self.heads) < _KEPT_HEADS:
+            return decoded
+        if data is self._repeating:
+            self._mended.take_back("duplicate_key")
+        if len(self.heads) < _KEPT_HEADS:
             self.heads.append(data[:_HEAD_BYTES])
         return decoded
 
@@ -297,3 +307,7 @@ class Reader:
             self._framework = dialect.framework
             self._order.disorder = max(self._order.disorder, dialect.disorder_seconds)
             self.formats.setdefault(dialect.name, 0)
+
+
+def _is_refused(decoded: Decoded) -> bool:
+    return isinstance(decoded, Drop) and decoded.reason in REFUSALS
