@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from lastsignal.core.packing import keepable
+
 EventType = Literal[
     "agent_start",
     "model_call",
@@ -128,12 +130,12 @@ def as_plain(event: Event) -> dict[str, Any]:
 
 
 def metadata_value(event: Event, path: str) -> Any:
-    """Return a metadata value by dotted path, None where there is none."""
+    """Return a metadata value by dotted path, as it can be kept; None where there is none."""
     value: Any = metadata_of(event)
     if path in value:
-        return value[path]
+        return keepable(value[path])
     for step in path.split("."):
         if not isinstance(value, dict):
             return None
         value = value.get(step)
-    return value
+    return keepable(value)
