@@ -145,3 +145,8 @@ def test_an_odd_record_of_no_layout_is_skipped_and_nothing_else(unknown: bytes) 
     assert reader.skipped == {"unrecognised_record": 1}
     assert (reader.mended, reader.first_mended) == ({"duplicate_key": 1}, {"duplicate_key": 3})
     assert read([unknown]).mended == {}
+
+
+def test_an_empty_record_is_skipped_and_nothing_else() -> None:
+    reader = read([b"", TWICE, b""])
+    assert (reader.skipped, reader.mended) == ({"blank": 2}, {"duplicate_key": 1})

@@ -63,7 +63,7 @@ class Reader:
         self._framework: str | None = None
         self._recognition = Recognition(source, ladder)
         self._met = 0  # records, as they were cut
-        self._repeating = b""  # the latest record that holds a key twice
+        self._repeating: bytes | None = None  # the latest record that holds a key twice
         self._unnamed = UnnamedTraces(source)
         self._sessions = Sessions()
         self._order = Order()
