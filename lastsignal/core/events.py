@@ -99,23 +99,35 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     sequence: int | None = None
     """The framework's own order of emission where it has one: sorts before time."""
 
+    def parse_metadata(self) -> Metadata:
+        """Return the metadata as they were written; an unusable payload counts as empty."""
+        metadata = self.metadata
+        if isinstance(metadata, dict):
+            return metadata
+        try:
+            return _decode_metadata(metadata) if metadata is not None and bytes(metadata) else {}
+        except (msgspec.MsgspecError, RecursionError):
+            return {}
+
+
+PUBLISHED_NAMES = frozenset(Event.__struct_fields__) - {
+    "source",
+    "line",
+    "offset",
+    "timestamp_source",
+    "sequence",
+}
+"""What a record may say of its event by the event's own names: all but where it came from."""
 
 _decode_metadata = msgspec.json.Decoder(Metadata).decode
 
 
 def metadata_of(event: Event) -> Metadata:
-    """Return the event's metadata as a dict; an unusable payload counts as empty."""
+    """Return the event's metadata as a dict, parsed when something first asks."""
     metadata = event.metadata
-    if isinstance(metadata, dict):
-        return metadata
-    parsed: Metadata = {}
-    if metadata is not None and bytes(metadata):
-        try:
-            parsed = _decode_metadata(metadata)
-        except (msgspec.MsgspecError, RecursionError):
-            parsed = {}
-    event.metadata = parsed
-    return parsed
+    if not isinstance(metadata, dict):
+        metadata = event.metadata = event.parse_metadata()
+    return metadata
 
 
 def as_plain(event: Event) -> dict[str, Any]:

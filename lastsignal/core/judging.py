@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lastsignal.core.error_classes import ERROR_CLASSES, classify
-from lastsignal.core.events import Event, Status
+from lastsignal.core.events import Event, EventType, Status
 
 _DEFAULT_STATUS: dict[str, Status] = {
     "agent_start": "started",
@@ -11,6 +11,11 @@ _DEFAULT_STATUS: dict[str, Status] = {
     "retry": "started",
     "process_error": "failed",
 }
+
+
+def default_status(event_type: EventType) -> Status:
+    """Return what an event says about its status that names neither one nor an error."""
+    return _DEFAULT_STATUS.get(event_type, "completed")
 
 
 def judge(event: Event) -> None:
@@ -21,9 +26,9 @@ def judge(event: Event) -> None:
     if event.status == "started" and event.error_message is None:
         return
     if event.status is None:
-        event.status = _DEFAULT_STATUS.get(
-            event.event_type, "failed" if event.error_message else "completed"
-        )
+        event.status = default_status(event.event_type)
+        if event.status == "completed" and event.error_message:
+            event.status = "failed"
     failed = event.status == "failed" or (event.event_type == "retry" and event.error_message)
     if failed and event.error_class not in ERROR_CLASSES:
         event.error_class = classify(

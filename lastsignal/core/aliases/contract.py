@@ -74,12 +74,13 @@ class Exact(General, Protocol):
     Of such a record nothing is left to find out, which saves half of the way.
     """
 
-    def exact(self, record: bytes) -> Event | None:
-        """Return the one event of an exact record, judged, and complete but for its place; its
-        names and ids are of a length that can be kept.
+    @property
+    def exact(self) -> Callable[[bytes], Event | None]:
+        """What returns the one event of an exact record, judged, and complete but for its place;
+        its names and ids are of a length that can be kept.
 
         None for any other record, and for what is no JSON: `again` is asked then, and does not
-        look whether it is exact.
+        look whether it is exact; from what it reads it may learn to take more records for exact.
         """
         ...
 

@@ -159,12 +159,15 @@ class FlatDecoder:
         return seconds
 
     def _metadata(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Everything without a field of its own: kept, so that a rule of the user's can read it."""
+        """Everything without a field of its own: kept, so that a rule of the user's can read it.
+
+        What is null says nothing, and reads like what is not there.
+        """
         metadata = record.get("metadata")
         rest = {
             key: value
             for key, value in record.items()
-            if key not in self._mapped and key != "metadata"
+            if value is not None and key not in self._mapped and key != "metadata"
         }
         return {**rest, **metadata} if isinstance(metadata, dict) else rest
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,10 +15,12 @@ from lastsignal.core.aliases import native
 from lastsignal.core.aliases.custom import UserAliases, extended
 from lastsignal.core.aliases.flat import FlatDecoder
 from lastsignal.core.aliases.flat_words import ALIASES
+from lastsignal.core.aliases.native.habits import MAX_LEARNT
 from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, as_plain
 from lastsignal.core.framing import Record
+from lastsignal.core.judging import judge
 
 T0 = 1_780_000_000.0
 TOLERANT = tuple(
@@ -95,22 +98,55 @@ NOTED: dict[str, st.SearchStrategy[Any]] = {
 """What may stand in the metadata."""
 
 
+OWN: dict[str, st.SearchStrategy[Any]] = {
+    **SAID,
+    **dict.fromkeys(("team", "source", "extra", "a.b", "(line)", "ключ"), values),
+    **dict.fromkeys(("tool", "name", "type", "step", "session_id", "extra.timestamp"), words),
+    **dict.fromkeys(("usage", "context"), st.sampled_from([{"input_tokens": 3}, None, 5, []])),
+    "time": st.sampled_from([T0 * 1000, "2026-05-28T20:26:40Z", None]),
+}
+"""What a source may write into each of its records."""
+
+
+def written(seconds: float, style: str) -> object:
+    """Return a time as sources write it."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return {
+        "seconds": seconds,
+        "milliseconds": int(seconds * 1000),
+        "zulu": moment.isoformat().replace("+00:00", "Z"),
+        "local": f"{moment.replace(tzinfo=None)}",
+        "nanoseconds": f"{moment.replace(tzinfo=None).isoformat()}.123456789+02:00",
+    }[style]
+
+
 @st.composite
-def native_records(draw: st.DrawFn) -> dict[str, Any]:
-    """Return a record of the published schema, odd here and there."""
+def native_records(draw: st.DrawFn, style: str, habits: list[str]) -> dict[str, Any]:
+    """Return a record of the published schema, with habits of its source, odd here and there."""
     record = {
-        "timestamp": T0 + draw(st.integers(-100, 100)) / 4,
+        "timestamp": written(T0 + draw(st.integers(-100, 100)) / 4, style),
         "trace_id": draw(st.sampled_from(["t", "u", ""])),
         "event_type": draw(st.sampled_from(EVENT_TYPES)),
         "operation": draw(st.sampled_from(["search", "m-1", None])),
         "status": draw(st.sampled_from(STATUSES)),
     }
-    if record["status"] == "failed" or draw(st.booleans()):
+    if draw(st.integers(0, 3)) == 0:
+        del record["status"]
+    if record.get("status") == "failed" or draw(st.booleans()):
         record["error_message"] = draw(texts)
     noted = draw(st.lists(st.sampled_from(sorted(NOTED)), max_size=4))
     record["metadata"] = {name: draw(NOTED[name]) for name in noted}
     odd = draw(st.lists(st.sampled_from(sorted(SAID)), max_size=2))
-    return record | {name: draw(SAID[name]) for name in odd}
+    own = {name: draw(OWN[name]) for name in habits}
+    return record | own | {name: draw(SAID[name]) for name in odd}
+
+
+@st.composite
+def files(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Return the records of one source: it has habits of its own."""
+    style = draw(st.sampled_from(["seconds", "milliseconds", "zulu", "local", "nanoseconds"]))
+    habits = draw(st.lists(st.sampled_from(sorted(OWN)), max_size=3))
+    return draw(st.lists(native_records(style, habits), min_size=1, max_size=8))
 
 
 def placed(*records: dict[str, Any] | bytes) -> list[Record]:
@@ -155,7 +191,7 @@ def exact(**fields: Any) -> dict[str, Any]:
 
 
 @given(
-    records=st.lists(native_records(), min_size=1, max_size=8),
+    records=files(),
     cut=st.integers(0, 8),
     is_interrupted=st.booleans(),
 )
@@ -201,6 +237,47 @@ def test_what_people_note_in_the_metadata_is_read_on_the_fast_path(
     event = native.read_exact(json.dumps(record).encode())
 
     assert getattr(event, field) == value
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"team": "billing"},
+        {"source": "x", "line": 7},
+        {"tool": "other", "step": 3},
+        {"session_id": "s", "error": None, "tool_call_id": None},
+        {"timestamp": "2026-05-28T20:26:40.5+02:00"},
+        {"timestamp": int(T0 * 1000)},
+        {"status": None},
+        {"metadata": None},
+    ],
+)
+def test_what_a_source_always_writes_is_exact_from_its_second_record_on(
+    fields: dict[str, Any],
+) -> None:
+    first, second = (
+        json.dumps(exact(operation=name) | fields).encode() for name in ("search", "fetch")
+    )
+    decoder, tolerant = native.NativeDecoder("f"), FlatDecoder("f")
+
+    decoder.decode(first)
+    event = decoder.exact(second)
+
+    assert event is not None
+    (expected,) = tolerant.decode(second)
+    assert isinstance(expected, Event)
+    judge(expected)
+    assert as_plain(event) == as_plain(expected) | {"framework": "native"}
+
+
+def test_ever_new_names_are_learnt_up_to_a_bound() -> None:
+    decoder = native.NativeDecoder("f")
+    records = [json.dumps(exact() | {f"own_{n}": n}).encode() for n in range(200)]
+
+    for record in records:
+        decoder.decode(record)
+
+    assert sum(decoder.exact(record) is not None for record in records) == MAX_LEARNT
 
 
 @pytest.mark.parametrize(

@@ -72,15 +72,19 @@ class Recognition:
         """The dialect of the last record that one has taken."""
         self.decode: Callable[[bytes], Decoded] = _no_dialect_yet
         """The way of its next record: costs the same however long the ladder is."""
-        self.exact: Callable[[bytes], Event | None] = none_is_exact
-        """What takes a record before that, if it is exact: see `contract.Exact`."""
         self.faults: list[Fault] = []
         """The first ones, for whoever mends the dialect."""
         self._source = source
         self._ladder = ladder
         self._decoders: dict[str, Decoder] = {}
+        self._exact: Exact | None = None
         self._is_mixed = False
         """Whether a layout that is told by more than flat words has been settled on."""
+
+    @property
+    def exact(self) -> Callable[[bytes], Event | None]:
+        """What takes a record before `decode`, if it is exact: see `contract.Exact`."""
+        return self._exact.exact if self._exact else none_is_exact
 
     def offer(self, value: Any, data: bytes, is_mended: bool) -> Decoded:
         """Return what the first dialect that takes a record makes of it.
@@ -175,7 +179,7 @@ class Recognition:
         return decoded
 
     def _settle_on(self, dialect: Dialect, decoder: Decoder) -> None:
-        self.settled, self.exact = dialect, none_is_exact
+        self.settled, self._exact = dialect, None
         if not isinstance(decoder, General):
             self.decode, self._is_mixed = decoder.decode, True
         elif self._is_mixed:
@@ -183,7 +187,7 @@ class Recognition:
         else:
             self.decode = decoder.again
             if isinstance(decoder, Exact):
-                self.exact = decoder.exact
+                self._exact = decoder
 
     def _is_general(self, dialect: Dialect) -> bool:
         return isinstance(self._decoders.get(dialect.name), General)

@@ -46,7 +46,8 @@ def _metadata_decoder(*passed_over: str, **told: Any) -> Callable[[msgspec.Raw],
         (name, kind, NONE if kind is msgspec.Raw else None)
         for name, kind in {**unread, **told}.items()
     ]
-    return msgspec.json.Decoder(msgspec.defstruct("Metadata", fields, gc=False)).decode
+    metadata = msgspec.defstruct("Metadata", fields, gc=False)
+    return msgspec.json.Decoder(metadata | None).decode
 
 
 _WHO: dict[str, Any] = {"call_id": Name | None, "agent": Name | None}
