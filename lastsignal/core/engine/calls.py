@@ -225,13 +225,14 @@ def _close(event: Event, trace: TraceState) -> bool:
         following = call.later.pop(0)
         following.later = call.later
         open_calls[key] = following
+    # of what neither says nothing is set: that would cost more than all the looking
     if event.operation is None:
         event.operation = call.operation
-    if event.arguments_hash is None:
+    if call.arguments_hash is not None and event.arguments_hash is None:
         event.arguments_hash = call.arguments_hash
-    if event.agent is None:
+    if call.agent is not None and event.agent is None:
         event.agent = call.agent
-    if event.attempt is None:
+    if call.attempt is not None and event.attempt is None:
         event.attempt = call.attempt
     if event.duration_seconds is None and event.timestamp >= call.timestamp:
         event.duration_seconds = event.timestamp - call.timestamp
