@@ -45,6 +45,8 @@ def lines_of(report: dict[str, Any]) -> list[int]:
     "wrap",
     [
         wrapping.docker, wrapping.node, wrapping.journal, wrapping.fluent_bit, wrapping.vector,
+        lambda lines: wrapping.filebeat(wrapping.docker(lines).splitlines()),
+        lambda lines: wrapping.node(wrapping.fluent_bit(lines).splitlines(keepends=True)),
         lambda lines: b"".join(b"\x1b[36magent-1  | \x1b[0m" + line for line in lines),
         lambda lines: b"".join(b"agent-1  | 2026-09-01T08:00:00.5Z " + line for line in lines),
         lambda lines: b"".join(b"[pod/agent-5d9/agent] " + line for line in lines),
@@ -52,7 +54,8 @@ def lines_of(report: dict[str, Any]) -> list[int]:
         lambda lines: b"".join(b"2026-09-01T08:00:00.123456789Z " + line for line in lines),
     ],
     ids=[
-        "docker", "node", "journald", "fluent bit", "vector", "compose", "compose with times",
+        "docker", "node", "journald", "fluent bit", "vector",
+        "Filebeat of Docker", "Fluent Bit on a node", "compose", "compose with times",
         "kubectl --prefix", "kubectl --prefix --timestamps", "--timestamps",
     ],
 )  # fmt: skip

@@ -77,6 +77,22 @@ wrapped_pieces = st.sampled_from(
         b'2026-09-01T00:00:00Z {"h":6}\n', b'x 2026-09-01T00:00:00Z {"h":6} {"i":7}\n',
     ]
 )  # fmt: skip
+nested_pieces = st.sampled_from(
+    [
+        outer(stream, inner.decode().rstrip("\n"), True)
+        for outer in (docker, cri, journald)
+        for inner in (
+            docker("stdout", '{"a":', False), docker("stdout", "1}", True),
+            docker("stderr", '{"b":2}', True), docker("stderr", "{", True), cri("x", "}", True),
+            cri("stdout", '{"c":', False), cri("stdout", "3}", True),
+            b'{"date":1.5,"log":"{\\"f\\":1}"}', b'{"d":5}', b"plain text",
+            docker("stdout", '{"date":1.5,"log":"{\\"g\\":1}"}', True),
+        )
+        for stream in ("stdout", "stderr")
+    ]
+    + [docker("stdout", '{"date":1.5,"log":"{\\"h\\":', False), docker("stdout", '1}"}', True)]
+)  # fmt: skip
+containers = st.one_of(containers, st.lists(nested_pieces, max_size=40).map(b"".join))
 containers = st.one_of(containers, st.lists(wrapped_pieces, max_size=40).map(b"".join))
 sources = st.one_of(st.lists(pieces, max_size=60).map(b"".join), st.binary(max_size=400))
 cuts = st.lists(st.integers(1, 90), max_size=40)

@@ -121,6 +121,13 @@ WRAPPED = {
         ),
         TIME,
     ),
+    "logger of slog": (one_line(time=TIME, level="INFO", msg=OBJECT), TIME),
+    "logger of pino": (
+        one_line(level=30, time=1788249600123, pid=7, hostname="h", msg=OBJECT), 1788249600123
+    ),
+    "logger of Python": (
+        one_line(asctime=TIME, levelname="INFO", name="agent", message=OBJECT), TIME
+    ),
     "loki": (one_line(labels={"app": "agent"}, line=OBJECT, timestamp=TIME), TIME),
 }  # fmt: skip
 
@@ -190,6 +197,11 @@ INNER = '{"error": "no such file"}'
         {"message": INNER, "timestamp": TIME, "LEVEL": "INFO"},
         {"kubernetes": POD, "message": INNER, "trace_id": "t-1"},
         {"output": INNER, "tool": "search"},
+        {"message": INNER, "level": "ERROR", "timestamp": TIME},
+        {"msg": INNER, "time": TIME},
+        {"msg": INNER, "level": "INFO", "time": TIME, "tool": "search"},
+        {"message": INNER, "level": "INFO", "time": TIME, "type": "tool_result"},
+        {"msg": {"error": "no"}, "level": "INFO", "time": TIME},
     ],
     ids=json.dumps,
 )
@@ -200,6 +212,81 @@ def test_a_record_that_holds_json_in_a_text_is_left_as_it_is(record: dict[str, A
     assert found == (line.encode(), 0, 1)
     assert not isinstance(found, Unwrapped)
     assert skipped == {}
+
+
+LATER = "2026-09-01T09:00:00Z"
+
+
+def beats(text: str) -> str:
+    """Return what Filebeat writes of a line."""
+    return one_line(**{"@timestamp": LATER}, message=text, agent={"type": "filebeat"})
+
+
+NESTED = {
+    "Filebeat that reads Docker's log": (beats(docker(OBJECT + "\n").rstrip()), "docker", TIME),
+    "Filebeat that reads a node's log": (beats(cri("F", OBJECT).rstrip()), "cri", TIME),
+    "Fluent Bit to the output of a container": (
+        one_line(log=one_line(date=1.5, log=OBJECT), stream="stdout", time=LATER), "fluent", 1.5,
+    ),
+    "the journal on a node": (cri("F", entry(OBJECT).rstrip()), "journald", "1788249600123456"),
+    "Loki of Filebeat of Docker": (
+        one_line(labels={}, line=beats(docker(OBJECT + "\n").rstrip()).rstrip(), timestamp=LATER),
+        "docker", TIME,
+    ),
+    "a JSON logger in Docker": (
+        one_line(
+            log=one_line(time=TIME, level="INFO", msg=OBJECT), stream="stdout", time=LATER
+        ),
+        "logger", TIME,
+    ),
+    "a JSON logger behind a time": (
+        f"{LATER} " + one_line(time=TIME, level="INFO", msg=OBJECT), "logger", TIME,
+    ),
+    "a driver that tells no time, in Docker": (
+        docker(one_line(container_id="c", container_name="/a", source="stdout", log=OBJECT)),
+        "fluent", TIME,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_wrappers_within_wrappers_are_taken_off(name: str) -> None:
+    line, wrapper, written = NESTED[name]
+    (first, second), skipped = frame(line * 2)
+
+    assert first[0].decode() == second[0].decode() == OBJECT
+    assert [(offset, number) for _, offset, number in (first, second)] == [
+        (line.index("{"), 1),
+        (len(line) + line.index("{"), 2),
+    ]
+    assert whence(first) == whence(second) == (wrapper, written)
+    assert skipped == {}
+    assert first_record(line[first[1] :].encode(), 1 << 20).decode() == OBJECT
+
+
+def test_more_than_three_wrappers_are_somebody_s_own() -> None:
+    line = OBJECT + "\n"
+    for _ in range(3):
+        line = docker(line)
+    assert read(line) == [(OBJECT, 1)]
+    assert read(docker(line)) == [(docker(OBJECT + "\n").rstrip(), 1)]
+
+
+def test_a_line_that_the_inner_wrapper_has_cut_is_one_record() -> None:
+    parts = [docker(part) for part in (OBJECT[:9], OBJECT[9:20], OBJECT[20:] + "\n")]
+    other = docker('{"a":1}\n', "stderr")
+    log = "".join(beats(one.rstrip()) for one in (parts[0], other, *parts[1:], *parts))
+    assert read(log) == [('{"a":1}', 2), (OBJECT, 1), (OBJECT, 5)]
+    node = "".join(cri("F", one.rstrip()) for one in parts)
+    assert read(node) == [(OBJECT, 1)]
+
+
+def test_a_record_within_docker_that_holds_json_in_a_text_is_left_as_it_is() -> None:
+    record = {"log": INNER, "level": "info", "event_type": "tool_result"}
+    assert read(docker(json.dumps(record) + "\n")) == [(json.dumps(record), 1)]
+    many = docker('{"a":1}\n') * 70
+    late = docker(one_line(date=1.5, log=OBJECT))
+    assert read(many + late)[-1][0] == one_line(date=1.5, log=OBJECT).rstrip()
 
 
 @pytest.mark.parametrize("text", ["starting", "[1, 2]", "", "42"])

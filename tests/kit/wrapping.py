@@ -40,6 +40,12 @@ def fluent_bit(lines: Iterable[bytes]) -> bytes:
     )
 
 
+def filebeat(lines: Iterable[bytes]) -> bytes:
+    """Return what Filebeat writes of a log, line by line."""
+    common = {"@timestamp": TIME, "agent": {"type": "filebeat"}, "log": {"offset": 0}}
+    return b"".join(_one_line(**common, message=line.decode().rstrip("\n")) for line in lines)
+
+
 def vector(lines: Iterable[bytes]) -> bytes:
     """Return what Vector writes of a file's lines."""
     return b"".join(

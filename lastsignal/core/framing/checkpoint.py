@@ -63,3 +63,5 @@ class Checkpoint(msgspec.Struct, frozen=True):
     """Whether a newline has stood at the end of a wrapped line."""
     streams: dict[str, SavedStream] = {}
     """What is held of streams whose lines are wrapped."""
+    within: Checkpoint | None = None
+    """How what was wrapped is wrapped itself, as far as that was found; no place."""

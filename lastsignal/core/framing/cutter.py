@@ -35,9 +35,9 @@ class Cutter:
     open value, an array between two elements, or a line that is too long.
     """
 
-    def __init__(self, limit: int, resume: Checkpoint) -> None:
+    def __init__(self, limit: int, resume: Checkpoint, skips: Skips | None = None) -> None:
         self.records: list[Record] = []
-        self.skips = Skips()
+        self.skips = Skips() if skips is None else skips
         self.position = resume.offset
         self._limit = limit
         self._line = resume.line
@@ -73,6 +73,20 @@ class Cutter:
     def is_between_lines(self) -> bool:
         """Whether nothing goes on from one line to the next."""
         return not (self._tail or self._in_array or self._value or self._overlong)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is held that a later line could go on with."""
+        return self.is_between_lines
+
+    @property
+    def innermost(self) -> bytes:
+        """What waits for its end, as whoever wrote it first has written it."""
+        return self.held
+
+    def manner(self) -> Checkpoint:
+        """Return how its lines are wrapped, as far as that was found; no place."""
+        return Checkpoint()
 
     def checkpoint(self) -> Checkpoint:
         """Return where another cutter can go on: before the bytes that wait for their end."""

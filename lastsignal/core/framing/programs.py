@@ -12,11 +12,14 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from lastsignal.core.framing.checkpoint import Checkpoint, Place, SavedStream
 from lastsignal.core.framing.cutter import Cutter
 from lastsignal.core.framing.grammar import BRACE
 from lastsignal.core.framing.records import ProgramLine, Record, Unwrapped
 from lastsignal.core.framing.skips import Skips
+from lastsignal.core.framing.wrappers import MAX_PLAIN_OBJECTS, is_told, read_wrapped
 
 _MAX_STREAMS = 64  # that hold something at once; beyond, the one that began first is given up
 _MAX_PLACES = 64  # of what one stream holds; a record may begin in its first two and its last
@@ -25,9 +28,11 @@ _MAX_TIME = 64  # characters of a time as it is written
 
 _start_of = attrgetter("start")
 
+_NOWHERE = 2**63
+"""An offset that no source reaches."""
 _NO_LINE = ProgramLine("", "", b"", None)
 
-MakeCutter = Callable[[Checkpoint], Cutter]
+MakeCutter = Callable[[Checkpoint, Skips], Cutter]
 
 
 class Programs:
@@ -37,16 +42,23 @@ class Programs:
         limit: bytes of a record; all streams together hold no more than two such.
         skips: where to count what cannot be used.
         make: makes the cutter of a stream.
-        saved: by stream, what an earlier one held.
+        resume: what an earlier one held by stream, and how what it took was wrapped itself.
+        may_nest: whether what a program wrote may be wrapped itself.
     """
 
     def __init__(
-        self, limit: int, skips: Skips, make: MakeCutter, saved: dict[str, SavedStream]
+        self, limit: int, skips: Skips, make: MakeCutter, resume: Checkpoint, *, may_nest: bool
     ) -> None:
         self._limit = limit
         self._skips = skips
         self._make = make
-        self._open = {key: _Stream(skips, make, stream) for key, stream in saved.items()}
+        self._may_nest = may_nest
+        self._open = {
+            key: _Stream(skips, make, stream.within, stream)
+            for key, stream in resume.streams.items()
+        }
+        self.within = resume.within or Checkpoint()
+        """How what programs wrote is wrapped itself, as far as that was found; no place."""
 
     @property
     def buffered_bytes(self) -> int:
@@ -57,9 +69,24 @@ class Programs:
         """Return what another one goes on with."""
         return {key: stream.save() for key, stream in self._open.items()}
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no stream holds anything."""
+        return not self._open
+
+    @property
+    def held_from(self) -> int:
+        """Where the first line begins of which a stream still holds something."""
+        return min((stream.begins_from for stream in self._open.values()), default=_NOWHERE)
+
+    @property
+    def innermost(self) -> bytes:
+        """What waits for its end in the stream that began first."""
+        return next((stream.cutter.innermost for stream in self._open.values()), b"")
+
     def held_at(self, offset: int) -> bytes:
         """Return what waits for its end and begins in the line at an offset."""
-        held = (one.cutter.held for one in self._open.values() if one.begins_at(offset))
+        held = (one.cutter.innermost for one in self._open.values() if one.begins_at(offset))
         return next(held, b"")
 
     def holds(self, line: ProgramLine) -> bool:
@@ -83,15 +110,29 @@ class Programs:
         key = _key(line)
         stream = self._open.get(key)
         if stream is None:
-            if text[0] == BRACE and text[-2:] == b"}\n" and text.find(b"\n") == len(text) - 1:
+            is_one = text[0] == BRACE and text[-2:] == b"}\n"
+            if is_one and text.find(b"\n") == len(text) - 1 and not self._is_nested(text[:-1]):
                 return [Unwrapped((text[:-1], place, number), line, is_exact)]
-            stream = self._open[key] = _Stream(self._skips, self._make)
+            stream = self._open[key] = _Stream(self._skips, self._make, self.within)
         records = stream.take(line, text, place, number)
-        if text.endswith(b"\n") and stream.cutter.is_between_lines:
+        if text.endswith(b"\n") and stream.cutter.is_at_rest:
+            self.within = stream.cutter.manner()
             del self._open[key]
         else:
             records += self._give_up()
         return records
+
+    def _is_nested(self, text: bytes) -> bool:
+        """Tell whether an object that a program wrote wraps what another one has written."""
+        within = self.within
+        if not self._may_nest or within.plain_objects >= MAX_PLAIN_OBJECTS:
+            return False
+        line = read_wrapped(text, within.wrapper)
+        if line is not None and is_told(line, within.wrapper):
+            return True
+        if not within.wrapper:
+            self.within = replace(within, plain_objects=within.plain_objects + 1)
+        return False
 
     def take_whole_tails(self) -> list[Record]:
         """Return the objects that lack only the end of their line."""
@@ -141,17 +182,27 @@ def _kept_time(written: Any) -> str | int | float | None:
 class _Stream:
     """One stream of a program, and where in the source its pieces stand."""
 
-    def __init__(self, skips: Skips, make: MakeCutter, saved: SavedStream | None = None) -> None:
-        self.cutter = make(saved.within if saved else Checkpoint())
+    def __init__(
+        self,
+        skips: Skips,
+        make: MakeCutter,
+        within: Checkpoint,
+        saved: SavedStream | None = None,
+    ) -> None:
         self._places = list(saved.places) if saved else []
         self._line = ProgramLine(saved.wrapper, "", b"", saved.written) if saved else _NO_LINE
-        self.cutter.skips = _PlacedSkips(skips, self._place_of)
+        self.cutter = make(within, _PlacedSkips(skips, self._place_of))
         if saved:
             self.cutter.cut(saved.held)
 
     def save(self) -> SavedStream:
         within, held, line = self.cutter.checkpoint(), self.cutter.held, self._line
         return SavedStream(within, held, self._places.copy(), line.wrapper, line.written)
+
+    @property
+    def begins_from(self) -> int:
+        """The offset of the first line of which it holds something."""
+        return self._places[0].offset
 
     def begins_at(self, offset: int) -> bool:
         return self._places[0].offset == offset
@@ -179,7 +230,12 @@ class _Stream:
         index = bisect_right(self._places, start, key=_start_of)
         ends_here = index == len(self._places) or start + len(data) <= self._places[index].start
         stands_so = ends_here and self._places[index - 1].stands_so
-        return Unwrapped((data, offset, line), self._line, stands_so)
+        if not isinstance(record, Unwrapped):
+            return Unwrapped((data, offset, line), self._line, stands_so)
+        ended_by = record.ended_by
+        if ended_by.written is None:
+            ended_by = ended_by._replace(written=self._line.written)
+        return Unwrapped((data, offset, line), ended_by, stands_so and record.stands_so)
 
     def _place_of(self, start: int) -> tuple[int, int]:
         """Return offset and line of what stands at a byte of the stream."""

@@ -1,4 +1,5 @@
-"""Log shippers that write what they have gathered as JSON lines, the program's line as a text.
+"""Log shippers that write what they have gathered as JSON lines, the program's line as a text; and
+loggers through which a program itself writes its records.
 
 What stands beside the text is theirs and nothing else: one key that they do not write, and a line
 is taken for the agent's own.
@@ -114,6 +115,20 @@ def _is_loki(value: Mapping[str, Any], text: str) -> bool:
     return isinstance(value.get("labels"), dict) and isinstance(value.get("timestamp"), str)
 
 
+_LEVELS = _words("level levelname severity lvl")
+_LOGGED_AT = ("time", "ts", "timestamp", "@timestamp", "asctime", "created")
+
+
+_LITELLM = {"message", "level", "timestamp"}
+"""Keys of its log, whose messages are read as they stand."""
+
+
+def _is_logger(value: Mapping[str, Any], text: str) -> bool:
+    if value.keys() == _LITELLM:
+        return False
+    return not _LEVELS.isdisjoint(value) and any(key in value for key in _LOGGED_AT)
+
+
 SHIPPERS: tuple[Shipper, ...] = (
     Shipper(
         "fluent",
@@ -166,5 +181,20 @@ SHIPPERS: tuple[Shipper, ...] = (
         _words("labels timestamp"),
         ("timestamp",),
         _is_loki,
+    ),
+    Shipper(
+        "logger",
+        "The program's own JSON logger, as slog, zap, zerolog, pino, bunyan or python-json-logger",
+        "A text under msg or message that is an object, beside it a level, a time, and only what"
+        " such loggers say of where a line was logged; more than the three keys of litellm's log.",
+        ("msg", "message"),
+        _LEVELS
+        | _words(
+            "@timestamp @version asctime caller created file filename func funcName function host"
+            " hostname line lineno logger logger_name module msecs name pathname pid process"
+            " processName source thread threadName time timestamp ts v"
+        ),
+        _LOGGED_AT,
+        _is_logger,
     ),
 )

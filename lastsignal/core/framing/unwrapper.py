@@ -9,9 +9,12 @@ from msgspec.structs import replace
 
 from lastsignal.core.framing.checkpoint import Checkpoint
 from lastsignal.core.framing.cutter import Cutter
-from lastsignal.core.framing.programs import Programs
+from lastsignal.core.framing.programs import MakeCutter, Programs
 from lastsignal.core.framing.records import ProgramLine, Record, Unwrapped
+from lastsignal.core.framing.skips import Skips
 from lastsignal.core.framing.wrappers import (
+    MAX_DEPTH,
+    MAX_PLAIN_OBJECTS,
     is_told,
     is_whole,
     read_cri,
@@ -20,24 +23,62 @@ from lastsignal.core.framing.wrappers import (
 )
 
 _DIGITS = b"0123456789"
-_MAX_PLAIN_OBJECTS = 64
-"""A source whose first objects nobody has wrapped holds none that are: to look costs each line."""
 
 
 class Unwrapper(Cutter):
-    """Cuts a source as `Cutter` does, and what programs wrote out of the lines that wrap it."""
+    """Cuts a source as `Cutter` does, and what programs wrote out of the lines that wrap it.
 
-    def __init__(self, limit: int, resume: Checkpoint) -> None:
-        super().__init__(limit, resume)
+    Args:
+        limit: bytes of a record.
+        resume: where an earlier one stood.
+        skips: where to count what cannot be used; one of its own by default.
+        depth: how many wrappers there may be, one within the other.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        resume: Checkpoint,
+        skips: Skips | None = None,
+        depth: int = MAX_DEPTH,
+    ) -> None:
+        super().__init__(limit, resume, skips)
         self._wrapper = resume.wrapper
         self._plain_objects = resume.plain_objects
         self._ends_lines = resume.ends_lines
-        self._programs = Programs(limit, self.skips, partial(Cutter, limit), resume.streams)
+        make: MakeCutter = partial(Cutter, limit)
+        if depth > 1:
+            make = partial(Unwrapper, limit, depth=depth - 1)
+        self._programs = Programs(limit, self.skips, make, resume, may_nest=depth > 1)
 
     @property
     def buffered_bytes(self) -> int:
         """How many bytes wait for the rest of their record."""
         return super().buffered_bytes + self._programs.buffered_bytes
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is held that a later line could go on with."""
+        return super().is_at_rest and self._programs.is_at_rest
+
+    @property
+    def held_from(self) -> int:
+        """Where what waits for its end begins."""
+        return min(super().held_from, self._programs.held_from)
+
+    @property
+    def innermost(self) -> bytes:
+        """What waits for its end, as whoever wrote it first has written it."""
+        return self.held or self._programs.innermost
+
+    def manner(self) -> Checkpoint:
+        """Return how its lines are wrapped, as far as that was found; no place."""
+        return Checkpoint(
+            wrapper=self._wrapper,
+            plain_objects=self._plain_objects,
+            ends_lines=self._ends_lines,
+            within=self._programs.within,
+        )
 
     def held_at(self, offset: int) -> bytes:
         """Return what a program wrote that waits for its end and begins in the line there."""
@@ -51,6 +92,7 @@ class Unwrapper(Cutter):
             plain_objects=self._plain_objects,
             ends_lines=self._ends_lines,
             streams=self._programs.save(),
+            within=self._programs.within,
         )
 
     def finish(self) -> None:
@@ -68,7 +110,7 @@ class Unwrapper(Cutter):
 
     @property
     def _looks_at_objects(self) -> bool:
-        return self._plain_objects < _MAX_PLAIN_OBJECTS
+        return self._plain_objects < MAX_PLAIN_OBJECTS
 
     def _is_taken_as_dated(self, piece: bytes, base: int, line: int) -> bool:
         found = read_cri(piece) if piece[0] in _DIGITS else None

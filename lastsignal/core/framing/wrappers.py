@@ -22,6 +22,12 @@ _PREFIX_TIME_BYTES = 48
 _LEAST_DOCKER_PART = 16_000
 """Bytes: it cuts at 16 KiB, and replaces what is no UTF-8."""
 
+MAX_DEPTH = 3
+"""Wrappers around one line: who ships the logs of a runtime wraps what that has wrapped."""
+
+MAX_PLAIN_OBJECTS = 64
+"""A source whose first objects nobody has wrapped holds none that are: to look costs each line."""
+
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What a decoder raises at a line that is not the wrapper's."""
 
@@ -193,6 +199,7 @@ _MAY_BEGIN_A_TEXT = (b'"', b"[", b"n")  # its bytes one by one; null where it wa
 class _Texts(msgspec.Struct, gc=False):
     log: msgspec.Raw = _ABSENT
     message: msgspec.Raw = _ABSENT
+    msg: msgspec.Raw = _ABSENT
     MESSAGE: msgspec.Raw = _ABSENT
     line: msgspec.Raw = _ABSENT
 
@@ -229,7 +236,7 @@ def is_told(line: ProgramLine, known: str) -> bool:
     if line.wrapper == known or _BY_NAME[line.wrapper].is_certain:
         return True
     text = (line.text or b"").strip()
-    return text[:1] == b"{" and is_object(text)
+    return is_object(text) if text[:1] == b"{" else read_cri(text) is not None
 
 
 def is_whole(line: ProgramLine) -> bool:
@@ -255,8 +262,13 @@ def is_object(text: bytes) -> bool:
 
 def as_written(head: bytes) -> bytes:
     """Return the lines that a source begins with as programs wrote them: for people to read."""
-    lines = []
-    for line in head.split(b"\n"):
-        found = read_cri(line) or read_wrapped(line, "")
-        lines.append(line + b"\n" if found is None else found.text or b"")
-    return b"".join(lines)
+    return b"".join(_as_written(line + b"\n") for line in head.split(b"\n"))
+
+
+def _as_written(line: bytes) -> bytes:
+    for _ in range(MAX_DEPTH):
+        found = read_cri(line.rstrip(b"\n")) or read_wrapped(line, "")
+        if found is None:
+            break
+        line = found.text or b""
+    return line
