@@ -43,6 +43,36 @@ ODD_VALUES: tuple[Any, ...] = (
 )
 """What a field may turn out to hold."""
 
+FAILURE_WORDS: tuple[Any, ...] = (
+    "exception", "error", "failed", "failure", "crash", "crashed", "fatal", "panic", "killed",
+    "aborted", "cancelled", "timeout", "interrupted", "refusal", "content_filter", "max_tokens",
+    "max_turns", "max_iterations", "budget_exceeded", "guardrail_tripped", "uncaught_exception",
+    "process_error", "agent_end", "agent_error", "run_failed", "OOMKilled", "Error", "ERROR",
+    "FAILED", "STATUS_CODE_ERROR", 2, 137, -9, {"error": {"error": {"error": {}}}},
+)  # fmt: skip
+"""What says most strongly that something failed, and not a word of what."""
+
+FAILURES: tuple[Any, ...] = (
+    'Traceback (most recent call last):\n  File "a.py", line 2, in run\nValueError: boom',
+    "RateLimitError: 429 Too Many Requests",
+    "AuthenticationError: invalid api key",
+    "ConnectionError: connection refused",
+    "TimeoutError",
+    "GraphRecursionError",
+    "rate_limit_exceeded",
+    "insufficient_quota",
+    "context_length_exceeded",
+    "model_context_window_exceeded",
+    "429",
+    429,
+    401,
+    402,
+    404,
+    500,
+    {"error": {"message": "HTTP 429 Too Many Requests", "type": "rate_limit_error", "code": 429}},
+)
+"""What says of what something failed."""
+
 REMOVED = object()
 
 
@@ -83,6 +113,14 @@ def changed(value: Any, path: Path, new: Any) -> Any:
     else:
         copied[step] = changed(value[step], rest, new) if rest else new
     return copied
+
+
+def renamed(value: Any, path: Path, name: str) -> Any:
+    """Return a copy in which one field is called otherwise, and stands where it stood."""
+    step, rest = path[0], path[1:]
+    if rest:
+        return changed(value, path[:1], renamed(value[step], rest, name))
+    return {name if key == step else key: one for key, one in value.items()}
 
 
 def shape_of(value: Any) -> str:

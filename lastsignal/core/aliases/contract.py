@@ -68,6 +68,27 @@ class General(Decoder, Protocol):
 
 
 @runtime_checkable
+class Wary(General, Protocol):
+    """A general decoder that knows a record by as little as one word of it.
+
+    That is enough in a source whose other records are of its layout, and only there.
+    """
+
+    def among_others(self, record: bytes, is_mixed: bool) -> Decoded:
+        """Return what `decode` does, for a record that no other layout has taken.
+
+        Args:
+            record: as `decode` takes it.
+            is_mixed: whether other records of the source are of a framework's layout; else no
+                other has come yet, or only such as tell nothing by words.
+
+        Raises:
+            NotThisDialect: as `decode` does, and where it may as well be another layout's.
+        """
+        ...
+
+
+@runtime_checkable
 class Exact(General, Protocol):
     """A general decoder whose records are mostly written as its schema says, to the letter.
 

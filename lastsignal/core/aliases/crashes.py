@@ -14,7 +14,7 @@ from lastsignal.core.error_classes import classify
 
 _WORD = re.compile(r"[^\W\d_]{3}")
 _CLASS_NAME = re.compile(r"[A-Z]\w{2}")
-_EXCEPTION = re.compile(r"(?:error|exception|exit|exceeded)$", re.IGNORECASE)
+_EXCEPTION = re.compile(r"\w(?:error|exception|exit|exceeded)$", re.IGNORECASE)
 _SAYS_ERROR = re.compile(r"(?:Uncaught )?(?:[\w.]{1,100}\.)?(?:Error|Exception|Timeout)\b\W")
 
 

@@ -20,6 +20,7 @@ from lastsignal.core.aliases.fields import (
     error_class_of,
     text_of,
 )
+from lastsignal.core.aliases.flat_doubts import looks_flat, says_what_crashed
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable, Happened
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
@@ -71,6 +72,19 @@ class FlatDecoder:
         if shape not in known and len(known) < _MAX_SHAPES:
             known.append(shape)
         return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
+
+    def among_others(self, record: bytes, is_mixed: bool) -> Decoded:
+        """Return what `decode` does of what is no other layout's; see `contract.Wary`."""
+        value, named = self._read(record)
+        if DEFAULT_TABLE.event_type(value) != named:
+            return self.decode(record)  # a word that a user has given is no chance
+        is_only_a_word = named is not None and self._is_only_called_crash(value, named)
+        if (is_mixed or is_only_a_word) and not looks_flat(value, self._table):
+            raise NotThisDialect
+        decoded = self.decode(record)
+        if is_only_a_word and isinstance(decoded, list):
+            decoded[0].event_type = "agent_end"
+        return decoded
 
     def again(self, record: bytes) -> Decoded:
         """Return what `decode` does for a kind of record that was seen; see `contract.General`."""
@@ -145,11 +159,20 @@ class FlatDecoder:
             status = "failed" if event.error_message else implied
         elif status == "completed" and implied == "failed":
             status = implied
+            if event.event_type == "process_error" and not says_what_crashed(event, record):
+                event.event_type = "agent_end"  # it says that all went well, and not what crashed
         event.status = status
         if event.event_type == "model_call":
             event.operation = event.operation or event.model
         if status == "completed" or (status == "started" and event.event_type != "retry"):
             event.error_message = None
+
+    def _is_only_called_crash(self, record: dict[str, Any], named: Happened) -> bool:
+        """Whether one word, which is none of our own schema, is all that tells of a crash."""
+        if named[0] != "process_error" or record.get("event_type") == "process_error":
+            return False
+        says_failed = self._table.status(record) in ("failed", "aborted")
+        return not says_failed and not says_what_crashed(self.event_of(record, *named), record)
 
     def _duration(self, record: Mapping[str, Any]) -> float | None:
         seconds = self._table.read(record, "duration_seconds", amount_of)

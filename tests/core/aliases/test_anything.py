@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.criticals import alarms_of, critical_findings, events_of, mutated
 from kit.dialects import decode_safely, restarted
+from kit.failures import failures_in, may_alarm, reshaped
 from kit.mutations import ODD_VALUES, REMOVED, changed, encode, objects_of, paths_of
 from kit.mutations import Path as Way
 from kit.strategies import (
@@ -98,6 +99,34 @@ def test_no_odd_value_where_a_failure_is_told_makes_a_healthy_run_critical(path:
 
     assert critical_findings(events_of(records)) == []
     assert list(alarms_of(records, mutations)) == []
+
+
+@pytest.mark.parametrize("path", HEALTHY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_word_for_a_failure_in_one_field_makes_a_healthy_run_critical(path: Path) -> None:
+    records = records_of_file(path)
+    layout = (path.parent.name,)
+    alarms = alarms_of(records, failures_in(records))
+
+    assert [one for one in alarms if not may_alarm(layout, one[1], one[2])] == []
+
+
+@pytest.mark.parametrize("path", HEALTHY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_field_that_is_lost_renamed_or_in_anothers_place_makes_a_healthy_run_critical(
+    path: Path,
+) -> None:
+    records = records_of_file(path)
+    layout = path.parent.name
+    mutations = ((at, (), new) for at, one in enumerate(records) for new in reshaped(one, layout))
+
+    assert list(alarms_of(records, mutations)) == []
+
+
+@pytest.mark.parametrize("path", HEALTHY, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_record_that_is_written_twice_makes_no_healthy_run_critical(path: Path) -> None:
+    records = records_of_file(path)
+    doubled = [[*records[: at + 1], *records[at:]] for at in range(len(records))]
+
+    assert [critical_findings(events_of(one)) for one in doubled] == [[]] * len(records)
 
 
 @given(data=hostile_files(), size=st.integers(1, 400))

@@ -107,6 +107,27 @@ def test_retries_name_the_model_and_the_error_that_made_them_necessary() -> None
     assert events[1].metadata == {"delay_seconds": 2.5, "max_attempts": 10}
 
 
+@pytest.mark.parametrize(
+    ("subtype", "said", "crashed"),
+    [
+        ("error_during_execution", {}, True),
+        ("error", {"errors": ["worker died"]}, True),
+        ("error", {"error": "worker died"}, True),
+        ("error", {"is_error": True}, True),
+        ("error", {}, False),
+        ("error", {"result": "all is done"}, False),
+        ("errors", {}, False),
+    ],
+)
+def test_a_subtype_that_is_none_of_the_format_s_is_no_crash_by_itself(
+    subtype: str, said: dict[str, Any], crashed: bool
+) -> None:
+    events, _ = read(INIT, ended(subtype, **said))
+
+    assert ("process_error" in {event.event_type for event in events}) is crashed
+    assert shape(events)[-1] == ("agent_end", "claude-code", "failed")
+
+
 def test_an_error_result_with_subtype_success_fails_the_run_once() -> None:
     synthetic = {
         "type": "assistant", "session_id": SESSION, "error": "rate_limit",

@@ -50,6 +50,8 @@ def test_what_says_what_failed_is_a_crash(value: Any) -> None:
         ("litellm.Timeout: too slow", True),
         ({"type": "insufficient_quota", "message": "no money"}, True),
         ("boom", False),
+        ({"type": "Error"}, False),
+        ({"type": "ERROR"}, False),
         ("Errors are none", False),
         ("the answer, as text", False),
         ({"message": "lorem ipsum"}, False),

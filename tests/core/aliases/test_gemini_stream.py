@@ -84,6 +84,14 @@ def test_the_turn_limit_may_be_told_by_the_result_alone(read: Read) -> None:
     assert shape(events)[1] == ("audit", "turn_limit", "failed")
 
 
+def test_a_result_that_is_a_success_has_no_error_whatever_stands_beside_it(read: Read) -> None:
+    events, _ = read(INIT, line(3, "result", status="success", error="HTTP 429 Too Many Requests"))
+    assert [event.status for event in events] == ["started", "completed"]
+
+    events, _ = read(INIT, line(3, "result", status="ended", error="HTTP 429 Too Many Requests"))
+    assert [event.status for event in events] == ["started", "failed", "failed"]
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -143,6 +143,8 @@ def test_a_root_that_fails_by_itself_has_a_failure_of_its_own(read: Read) -> Non
         ("boom", {"outputs": {"output": "all of it"}}, False),
         ("ValueError: x", {"status": "success"}, False),
         ("ValueError: x", {"events": [{"name": "start"}, {"name": "end"}]}, False),
+        ("ValueError: x", {"end_time": None}, True),
+        ("boom", {"end_time": None}, False),
         (True, {}, False),
         (-1, {}, False),
         ([{"type": "text", "text": "x"}], {}, False),

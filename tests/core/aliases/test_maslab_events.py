@@ -181,6 +181,15 @@ def test_an_agent_that_fails_by_itself_is_its_own_leaf() -> None:
     assert (events[1].error_message, events[1].error_type) == ("ValueError: bad plan", "ValueError")
 
 
+@pytest.mark.parametrize("said", [{}, {"output": "here"}, {"output": "Errors are none"}])
+def test_an_agent_that_does_not_say_why_it_failed_has_only_ended(said: dict[str, Any]) -> None:
+    events, _ = read(
+        line("execution_start", 0, call_id="p"),
+        line("execution_end", 1, call_id="p", status="error", **said),
+    )
+    assert shape(events)[1:] == [("agent_end", "planner", "failed")]
+
+
 def test_an_agent_that_ran_out_of_time_hit_a_limit() -> None:
     events, _ = read(
         line("execution_start", 0, call_id="p"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.mutations import FAILURE_WORDS, FAILURES
 
 from lastsignal.core.aliases import native
 from lastsignal.core.aliases.custom import UserAliases, extended
@@ -46,6 +47,7 @@ texts = st.sampled_from(
         {"message": "inner", "status": 503},
     ]
 )
+failures = st.sampled_from([*FAILURE_WORDS, *FAILURES])
 values = st.sampled_from([{"b": 1, "a": 2}, [1], "text", '{"a": 1}', "", " ", None, 0, False, {}])
 
 SAID: dict[str, st.SearchStrategy[Any]] = {
@@ -138,7 +140,12 @@ def native_records(draw: st.DrawFn, style: str, habits: list[str]) -> dict[str, 
     record["metadata"] = {name: draw(NOTED[name]) for name in noted}
     odd = draw(st.lists(st.sampled_from(sorted(SAID)), max_size=2))
     own = {name: draw(OWN[name]) for name in habits}
-    return record | own | {name: draw(SAID[name]) for name in odd}
+    record |= own | {name: draw(SAID[name]) for name in odd}
+    if draw(st.integers(0, 3)) == 0:
+        record[draw(st.sampled_from(sorted(SAID)))] = draw(failures)
+    if draw(st.integers(0, 5)) == 0:
+        record["metadata"] = {draw(st.sampled_from(sorted(NOTED))): draw(failures)}
+    return record
 
 
 @st.composite
@@ -209,6 +216,23 @@ def test_the_fast_path_says_just_what_the_tolerant_one_says(
     events += fast.read(found[cut:]) + fast.finish()
 
     assert told(fast, events) == told(tolerant, tolerant.read(found) + tolerant.finish())
+
+
+@pytest.mark.parametrize("name", sorted({*SAID, "type", "event", "kind"}))
+def test_a_word_for_a_failure_says_the_same_on_either_way(name: str) -> None:
+    for event_type, status in (
+        ("agent_end", "completed"),
+        ("tool_result", "failed"),
+        ("process_error", "completed"),
+    ):
+        plain = exact() | {"event_type": event_type, "status": status}
+        words = [plain | {name: new} for new in (*FAILURE_WORDS, *FAILURES)]
+        found = placed(exact(), *words, exact(), *words)
+        fast, tolerant = Reader("f", LADDER, T0), Reader("f", TOLERANT, T0)
+
+        events = fast.read(found) + fast.finish()
+
+        assert told(fast, events) == told(tolerant, tolerant.read(found) + tolerant.finish())
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,17 @@ def test_an_error_that_is_none_of_the_sdk_s_fails_the_run_and_is_no_crash(
         assert shape(events)[-1] == ("agent_end", "Support", "failed")
 
 
+@pytest.mark.parametrize("error", [401, "429", "insufficient_quota", {"code": 429}])
+def test_an_error_of_a_call_that_is_none_of_the_sdk_s_does_not_fail_the_run(
+    read: Read, error: Any
+) -> None:
+    call = model("m", "agent", (2, 3)) | {"error": error}
+    events, _ = read(trace(), call, agent("agent", None, (1, 5)))
+
+    assert [event.status for event in events if event.event_type == "model_call"][-1] == "failed"
+    assert [e.status for e in events if e.event_type == "agent_end"] == ["completed", "completed"]
+
+
 def test_a_guardrail_is_told_once(read: Read) -> None:
     tripped = {"message": "Guardrail tripwire triggered", "data": {"guardrail": "no homework"}}
     guard = span("g", "agent", (2, 3), type="guardrail", name="no homework", triggered=True)

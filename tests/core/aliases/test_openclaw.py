@@ -318,9 +318,12 @@ def test_a_failed_trajectory_has_one_cause(
 
 
 def test_a_trajectory_may_fail_without_a_call(read: Read) -> None:
-    events, _ = read(stage(5, "session.ended", status="error"))
+    events, _ = read(stage(5, "session.ended", status="error", terminalError="worker died"))
     assert shape(events)[1:] == [
         ("process_error", None, "failed"), ("agent_end", "openclaw", "failed"),
     ]  # fmt: skip
+    assert events[1].error_message == "worker died"
+    events, _ = read(stage(5, "session.ended", status="error"))
+    assert shape(events)[1:] == [("agent_end", "openclaw", "failed")]
     events, _ = read(stage(1, "prompt.submitted"), stage(5, "session.ended", status="interrupted"))
     assert shape(events)[1:] == [("agent_end", "openclaw", "aborted")]

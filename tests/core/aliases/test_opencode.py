@@ -145,6 +145,24 @@ def test_an_aborted_message_aborts_the_run(read: Read) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("error", "finish", "ended"),
+    [
+        ({"name": "APIError", "data": {"message": "boom"}}, "stop", "failed"),
+        ("HTTP 429 Too Many Requests", None, "failed"),
+        ("HTTP 429 Too Many Requests", "stop", "completed"),
+    ],
+)
+def test_an_error_beside_the_end_of_an_answer_has_the_shape_that_errors_have(
+    read: Read, error: Any, finish: str | None, ended: str
+) -> None:
+    said = message("a1", 1, 9, error=error, finish=finish)
+    events, _ = read(USER, status("busy"), said, status("idle"))
+
+    assert (events[-2].event_type, events[-2].status) == ("model_call", ended)
+    assert events[-1].status == ended
+
+
 def test_an_earlier_runs_error_does_not_fail_the_next(read: Read) -> None:
     error = {"name": "UnknownError", "data": {"message": "boom"}}
     events, _ = read(

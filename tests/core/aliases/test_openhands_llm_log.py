@@ -50,3 +50,10 @@ def test_a_failed_call_is_named_by_its_file_and_joined_by_its_folder() -> None:
         "failed",
         "rate_limit",
     )
+
+
+def test_a_call_that_was_answered_has_not_failed(read: Read) -> None:
+    answered = {"id": "r1", "choices": [{"finish_reason": "stop"}]}
+    for response, status in ((answered, "completed"), ({"id": "r1", "choices": []}, "failed")):
+        events, _ = read(entry(response=response, error="RateLimitError: slow down"))
+        assert events[-1].status == status

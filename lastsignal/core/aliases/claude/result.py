@@ -58,6 +58,10 @@ class Result(msgspec.Struct, gc=False):
         texts = [text for text in list_of(self.errors) if isinstance(text, str)]
         return next((text for text in texts if not text.startswith("[ede_diagnostic]")), None)
 
+    def says_error(self) -> bool:
+        """Whether a field that is only for errors tells of one."""
+        return bool(self.errors_text() or text_of(self.error))
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -117,12 +121,15 @@ def _failure(subtype: str, result: Result, facts: dict[str, Any] | None) -> Outc
         "error_type": kind,
         "http_status": error.http_status,
     }
+    leaf: dict[str, Any] | None
     if subtype == "error_max_structured_output_retries":
         leaf = {"event_type": "process_error", "error_class": "schema", **fields}
     elif error.http_status is not None or subtype == "success":
         leaf = {"event_type": "model_call", "operation": "claude", **fields}
-    else:
+    elif subtype.startswith("error_") or result.is_error is True or result.says_error():
         leaf = {"event_type": "process_error", **fields}
+    else:
+        leaf = None  # a subtype that is none of the format's, and nothing that bears it out
     ended = ErrorFields(error.message or subtype, error.http_status, kind)
     return Outcome(
         "failed", ended, facts, leaf, repeats=subtype != "error_max_structured_output_retries"

@@ -174,7 +174,7 @@ class StreamDecoder:
         if count_of(stats.get("total_tokens")):
             # The run's tokens: the only place that tells them, for all of its calls together.
             events.append(self._model_call(run, status="completed", **_tokens(stats)))
-        if line.status != "error" and not line.error:
+        if line.status == "success" or (line.status != "error" and not line.error):
             return events + run.close(state.open_runs, duration_seconds=seconds)
         error = provider_error(text_of(at(line.error, "message")) or text_of(line.error))
         error = ErrorFields(

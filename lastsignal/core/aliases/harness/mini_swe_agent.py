@@ -252,7 +252,7 @@ def _is_reached(limit: float | None, used: float | None) -> bool:
 
 
 def _is_class_name(status: str) -> bool:
-    return status.isidentifier() and status[0].isupper()
+    return status.isidentifier() and status[0].isupper() and not status.isupper()
 
 
 DIALECT = Dialect(

@@ -241,7 +241,7 @@ def _write_usage(run: Run, end: Event) -> None:
 
 
 def _has_died(run: Run) -> bool:
-    is_doubted = run.has_result or not isinstance(run.error, str)
+    is_doubted = run.has_result or run.end_time is None or not isinstance(run.error, str)
     return not run.ended_well and is_crash(judge_error(run.error)[1], is_doubted=is_doubted)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, status_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -135,10 +136,13 @@ class ObsEventDecoder:
         error = unwrap_error(line.error)
         events: list[Event] = []
         if status == "failed":
-            if error.message is None and isinstance(value_of(line.output), str):
+            is_answer = error.message is None and isinstance(value_of(line.output), str)
+            if is_answer:
                 error = unwrap_error(value_of(line.output))
-            if not self.state.leaf_failed:
-                events.append(self._agent_error(line, error))
+            timed_out = text_of(line.status) == "timeout"
+            has_died = timed_out or is_crash(error, is_doubted=is_answer)
+            if has_died and not self.state.leaf_failed:
+                events.append(self._agent_error(line, error, timed_out))
                 self.state.leaf_failed = True
             if parent:
                 replace(self.state.failed_below, parent, True)
@@ -155,10 +159,9 @@ class ObsEventDecoder:
         )
         return events
 
-    def _agent_error(self, line: ObsEvent, error: ErrorFields) -> Event:
+    def _agent_error(self, line: ObsEvent, error: ErrorFields, timed_out: bool) -> Event:
         """The failure that no call before has told: the agent's own."""
         word = text_of(line.status)
-        timed_out = word == "timeout"
         event: Event = self._maker(line)(
             event_type="audit" if timed_out else "process_error",
             operation="time_limit" if timed_out else text_of(line.agent_id),

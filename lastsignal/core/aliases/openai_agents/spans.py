@@ -261,7 +261,8 @@ class AgentsDecoder:
         is_told = (text_of(span.id) or "") in self.state.failed
         is_stopped = "cancelled" in span.error_label.lower()
         error.write(end, "aborted" if is_stopped or is_told else "failed")
-        if _HANDLED not in span.error_label and not is_stopped:
+        ends_more = _HANDLED not in span.error_label and not is_stopped
+        if ends_more and span.error_label:  # the SDK labels all that a run may fail by
             self._pass_on(span, Failure(error.message or "", of_model))
 
     def _pass_on(self, span: Span, failure: Failure) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -123,10 +124,9 @@ class TrajectoryDecoder:
         events = run.open(self.state.open_runs)
         if status == "failed":
             error = _error_in(data)
-            if told is None:
+            if told is None and is_crash(error):
                 leaf = run.event(event_type="process_error")
-                message = error.message or "the run ended with an error"
-                ErrorFields(message, error.http_status, error.type).write(leaf)
+                error.write(leaf)
                 events.append(leaf)
             elif not error.message:
                 error = ErrorFields(told or None)

@@ -146,7 +146,7 @@ class BusDecoder:
         )
         message = text_of(info.get("id"))
         key = f"{run.trace_id}/{message}"
-        if info.get("error"):
+        if _has_failed(info):
             if not remember(state.messages, key, True):
                 return []
             return self._failed(run, error_of(info["error"]), message)
@@ -224,6 +224,12 @@ class BusDecoder:
         if error is None:
             return run.close(self.state.open_runs)
         return run.close(self.state.open_runs, status_of_error(error), error)
+
+
+def _has_failed(info: Mapping[str, Any]) -> bool:
+    """Whether a message has an error: beside the end of an answer only in the shape that it has."""
+    error = info.get("error")
+    return bool(error) and (isinstance(error, Mapping) or not text_of(info.get("finish")))
 
 
 def _time_in(properties: _Properties, info: Mapping[str, Any]) -> float | None:

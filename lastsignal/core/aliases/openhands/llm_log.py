@@ -13,7 +13,7 @@ import msgspec
 from lastsignal.core.aliases.chat_messages import write_usage
 from lastsignal.core.aliases.contract import Decoded, Dialect, NotThisDialect
 from lastsignal.core.aliases.error_text import unwrap_error
-from lastsignal.core.aliases.fields import amount_of, at, mapping_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.events import UNTIMED, Event
 from lastsignal.core.timestamps import parse_timestamp
@@ -76,7 +76,7 @@ def call_events(data: bytes, model: str | None, **place: Any) -> list[Event]:
     }
     end = Event(timestamp=UNTIMED if ended is None else ended, status="completed", **place)
     error = unwrap_error(entry.error)
-    if error.message:
+    if error.message and not list_of(response.choices):  # what was answered has not failed
         error.write(end)
     else:
         write_usage(end, response.usage)

@@ -126,6 +126,7 @@ def _events(span: Span, reading: Reading, outcome: Outcome, above: Below) -> lis
             return []
         return [emission.audit_event(span, reading, outcome)]
     own = outcome.is_own_failure and not reading.names_no_failure
+    own = own and emission.says_what(span, reading, outcome)
     if reading.kind in ("chain", "other"):
         return (
             [emission.own_failure(span, reading, outcome)]

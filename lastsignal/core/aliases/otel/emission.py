@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.otel.failures import limit_of, limit_value
 from lastsignal.core.aliases.otel.readings import Outcome, Reading
@@ -70,6 +71,12 @@ def announced_retries(span: Span, reading: Reading, outcome: Outcome) -> list[Ev
     return [event]
 
 
+def says_what(span: Span, reading: Reading, outcome: Outcome) -> bool:
+    """Whether a wrapper's own failure has more to say than that there was one, as its end says."""
+    error = outcome.error
+    return _is_step(span, reading) or limit_of(error) is not None or is_crash(error)
+
+
 def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
     """Return the failure of a wrapper itself: a limit that it reached, or a crash inside it.
 
@@ -78,7 +85,7 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
     """
     error = outcome.error
     limit = limit_of(error)
-    is_step = reading.kind == "chain" and span.parent_id is not None
+    is_step = _is_step(span, reading)
     failed_as: EventType = "audit" if limit else "tool_result" if is_step else "process_error"
     event = _event(span, reading, failed_as, "failed", span.end)
     event.call_id, event.parent_id = None, span.span_id or None
@@ -90,6 +97,10 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
         number = limit_value(error.message)
         event.metadata = _metadata(reading) | ({} if number is None else {"limit": number})
     return event
+
+
+def _is_step(span: Span, reading: Reading) -> bool:
+    return reading.kind == "chain" and span.parent_id is not None
 
 
 def audit_event(span: Span, reading: Reading, outcome: Outcome) -> Event:

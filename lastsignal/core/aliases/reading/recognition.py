@@ -17,6 +17,7 @@ from lastsignal.core.aliases.contract import (
     Extents,
     General,
     NotThisDialect,
+    Wary,
     none_is_exact,
 )
 from lastsignal.core.events import Event
@@ -170,7 +171,10 @@ class Recognition:
             decoder = self._decoders.get(dialect.name)
             if decoder is None:
                 decoder = self._decoders[dialect.name] = dialect.decoder(self._source)
-            decoded = decoder.decode(data)
+            if isinstance(decoder, Wary) and not self._is_told_by_words():
+                decoded = decoder.among_others(data, self._is_mixed)
+            else:
+                decoded = decoder.decode(data)
         except UNSETTLED:
             return None
         except FAULTS as fault:
@@ -188,6 +192,11 @@ class Recognition:
             self.decode = decoder.again
             if isinstance(decoder, Exact):
                 self._exact = decoder
+
+    def _is_told_by_words(self) -> bool:
+        """Whether the source was told by nothing but its words: then one more word is enough."""
+        decoder = self._decoders.get(self.settled.name) if self.settled else None
+        return not self._is_mixed and isinstance(decoder, Wary | Exact)
 
     def _is_general(self, dialect: Dialect) -> bool:
         return isinstance(self._decoders.get(dialect.name), General)

@@ -79,6 +79,16 @@ def test_a_crash_of_the_agent_itself_is_a_process_error(
     assert events[-2].parent_id == events[-1].call_id
 
 
+def test_an_agent_that_only_says_that_it_failed_has_no_crash_beside_its_end(
+    span: Any, read: Any, failures: Any
+) -> None:
+    for more in ({}, {"error__type": "_OTHER"}):
+        events = read(agent(span, 1, status="ERROR", **more))
+        assert failures(events) == [("agent_end", "triage", "unknown")]
+    (step_failed, *_) = failures(read(step(span, 2, 1, status="ERROR"), agent(span, 1)))
+    assert step_failed[0] == "tool_result"
+
+
 @pytest.mark.parametrize(
     ("kind", "message", "operation", "limit"),
     [
