@@ -22,7 +22,7 @@ from lastsignal.core.diagnosis.findings import Evidence, Finding
 from lastsignal.core.diagnosis.report import InputSummary, Report
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
-from lastsignal.core.framing import Framer, Record, Skip
+from lastsignal.core.framing import Checkpoint, Framer, Record, Rotations, Skip
 from lastsignal.core.rules import Rule
 from lastsignal.core.wire import receiver, send
 from lastsignal.edges.inputs import Ahead, FileSource, Place, Source, read_excerpts
@@ -38,7 +38,7 @@ AHEAD_EVENTS = 100_000
 WORTH_BYTES = 4 * 1024**2
 """What is less is read sooner than processes start."""
 
-_received = receiver(tuple[InputSummary, Extents, int])
+_received = receiver(tuple[InputSummary, Extents, Checkpoint | None, int])
 
 Progress = Callable[[str, int], None]
 """progress(name of the source, bytes read of it since the last call)."""
@@ -67,17 +67,20 @@ def diagnose(
     """
     engine = Engine(rules)
     inputs, whole, inner = [], set[str](), set[str]()
+    rotations = Rotations([source.name for source in sources])
     for number, source in enumerate(sources):
         sent = ahead.take(number) if ahead is not None else None
-        if sent is not None:
-            (summary, extents, consumed), events = _received(sent)
+        if sent is not None and not rotations.goes_on(number):
+            (summary, extents, left, consumed), events = _received(sent)
             engine.feed(events)
             progress(source.name, consumed)
         else:
-            reader = Reader(source.name, ladder, ingest_time=0.0)
-            for events in read_events(source, reader, progress):
+            reader, framer = Reader(source.name, ladder, ingest_time=0.0), rotations.begin(number)
+            is_followed = rotations.is_followed(number)
+            for events in read_events(source, reader, progress, framer, is_followed):
                 engine.feed(events)
-            summary, extents = summary_of(source, reader), reader.extents()
+            summary, extents, left = summary_of(source, reader), reader.extents(), framer.left
+        rotations.leave(number, left)
         whole |= extents.whole
         inner |= extents.inner
         inputs.append(summary)
@@ -101,29 +104,46 @@ def read_ahead(sources: Sequence[Source], ladder: tuple[Dialect, ...], jobs: int
         if isinstance(source, FileSource) and (source.size or 0) <= AHEAD_BYTES
     ]
 
+    rotations = Rotations([source.name for source in sources])
+
     def read_whole(number: int) -> bytes | None:
-        source, events = sources[number], list[Event]()
-        reader = Reader(source.name, ladder, ingest_time=0.0)
-        for some in read_events(source, reader):
+        source, events, framer = sources[number], list[Event](), Framer()
+        reader, is_followed = Reader(source.name, ladder, 0.0), rotations.is_followed(number)
+        for some in read_events(source, reader, no_progress, framer, is_followed):
             events += some
             if len(events) > AHEAD_EVENTS:
                 return None
-        return send(events, (summary_of(source, reader), reader.extents(), source.consumed))
+        summary = summary_of(source, reader)
+        return send(events, (summary, reader.extents(), framer.left, source.consumed))
 
     worth = sum(sources[number].size or 0 for number in numbers) >= WORTH_BYTES
     return Ahead(read_whole, numbers if worth else [], jobs if jobs > 1 else 0)
 
 
 def read_events(
-    source: Source, reader: Reader, progress: Progress = no_progress
+    source: Source,
+    reader: Reader,
+    progress: Progress = no_progress,
+    framer: Framer | None = None,
+    is_followed: bool = False,
 ) -> Iterator[list[Event]]:
-    """Yield the events of a source, a chunk's at a time."""
-    framer, told = Framer(), 0
+    """Yield the events of a source, a chunk's at a time.
+
+    Args:
+        source: what to read.
+        reader: makes events of its records.
+        progress: told of every chunk.
+        framer: cuts it into records; of its own by default.
+        is_followed: another source goes on with it; `framer.left` says with what.
+    """
+    framer, told = framer or Framer(), 0
     reader.now = time.time()
     for chunk in source.chunks():
         yield reader.read(framer.feed(chunk))
         progress(source.name, source.consumed - told)
         told = source.consumed
+    if is_followed:
+        framer.hand_over()
     yield reader.read(framer.finish())
     yield reader.finish()
     for reason, count in [*framer.skipped.items(), *source.skipped.items()]:

@@ -11,7 +11,7 @@ import msgspec
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.events import Event
-from lastsignal.core.file_names import from_text, shown, to_text
+from lastsignal.core.file_names import family_of, from_text, shown, to_text
 from lastsignal.core.framing import Checkpoint, Framer
 from lastsignal.core.packing import pack
 from lastsignal.edges.tailer import FileCheckpoint, Piece, State
@@ -77,6 +77,14 @@ class Pipeline:
         resume = Checkpoint(offset=offset, line=(lines or 0) + 1)
         self._framer = Framer(self._max_record_bytes, resume=resume)
         self.lacks_lines = lines is None
+
+    def hand_over(self) -> Checkpoint | None:
+        """Give away the parts of lines whose rest stands in the next file of its rotation."""
+        return self._framer.hand_over()
+
+    def go_on_with(self, left: Checkpoint) -> None:
+        """Begin with what the file before has handed over: before any of its own is taken."""
+        self._framer = Framer(self._max_record_bytes, resume=left)
 
     def take(self, piece: Piece, now: float) -> list[Event]:
         """Return the events that a piece completes.
@@ -174,11 +182,15 @@ class Pipelines:
         self._gone: set[str] = set()
         self._names: Counter[str] = Counter()
         """How many files have borne a name."""
+        self._families: dict[str, dict[str, None]] = {}
+        """By rotation, its files as they were met."""
 
     def adopt(self, file_id: str, pipeline: Pipeline) -> None:
         """Take a restored pipeline."""
         self._by_file[file_id] = pipeline
         self._names[pipeline.name] += 1
+        if family := family_of(pipeline.name):
+            self._families.setdefault(family, {})[file_id] = None
 
     def named(self, name: str) -> tuple[Sequence[FileCheckpoint], bool]:
         """Return the files that findings call so, and whether no other has ever been called so."""
@@ -200,9 +212,20 @@ class Pipelines:
             pipeline = self._make(piece.name)
             if piece.offset:
                 pipeline.begin(piece.offset, None)
+            elif (left := self._left_for(pipeline)) is not None:
+                pipeline.go_on_with(left)
             self.adopt(piece.file_id, pipeline)
         self._changed.add(piece.file_id)
         return pipeline
+
+    def _left_for(self, pipeline: Pipeline) -> Checkpoint | None:
+        """Take from the files before a new one what goes on in it."""
+        for file_id in reversed(self._families.get(family_of(pipeline.name), {})):
+            left = self._by_file[file_id].hand_over()
+            if left is not None:
+                self._changed.add(file_id)
+                return left
+        return None
 
     def lacks_lines(self, piece: Piece) -> bool:
         """Whether the lines before this piece are yet to be counted (`count_lines`).
@@ -224,7 +247,12 @@ class Pipelines:
     def settle(self, piece: Piece) -> None:
         """Forget a file that has ended."""
         if piece.state in (State.GONE, State.TRUNCATED):
-            self._by_file.pop(piece.file_id, None)
+            gone = self._by_file.pop(piece.file_id, None)
+            family = family_of(gone.name) if gone is not None else ""
+            if family:
+                self._families[family].pop(piece.file_id, None)
+                if not self._families[family]:
+                    del self._families[family]
             self._changed.discard(piece.file_id)
             self._gone.add(piece.file_id)
 

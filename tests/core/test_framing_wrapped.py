@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
-from lastsignal.core.framing import Framer, Record, Unwrapped, first_record
+from lastsignal.core.framing import Checkpoint, Framer, Record, Rotations, Unwrapped, first_record
 from lastsignal.core.framing.wrappers import WRAPPERS
 from lastsignal.core.packing import pack
 
@@ -574,3 +575,65 @@ class TestARecordThatIsLookedAtAgain:
     def test_of_any_other_bytes_it_is_the_bytes(self) -> None:
         for there in (b'{"log":5', b'{"log":"\\ud83d', b'{"a": "torn', b"text\n", b""):
             assert first_record(there, 4096) == there
+
+
+def cri_part(text: str, tag: str) -> str:
+    """Return a part of a line, or its end, as a node has it."""
+    return cri(tag, text)
+
+
+def docker_part(text: str, tag: str) -> str:
+    """Return the same as Docker has it."""
+    return docker(text + "\n" * (tag == "F"))
+
+
+def nested_part(text: str, tag: str) -> str:
+    """Return the same as Filebeat ships it."""
+    return beats(docker_part(text, tag).rstrip())
+
+
+class TestRotation:
+    """Parts of a line in two files of one rotation."""
+
+    @staticmethod
+    def rotated(former: str, latter: str) -> tuple[list[Record], dict[str, int]]:
+        """Return the records of both files, and what could not be used in either."""
+        rotations = Rotations(["a.log.1", "b.log", "a.log"])
+        first = rotations.begin(0)
+        records = first.feed(former.encode())
+        assert rotations.is_followed(0)
+        rotations.leave(0, first.hand_over())
+        records += first.finish()
+        assert (rotations.is_followed(1), rotations.is_followed(2)) == (False, False)
+        second = rotations.begin(2)
+        again = Framer(resume=msgspec.msgpack.decode(pack(second.checkpoint()), type=Checkpoint))
+        records += again.feed(latter.encode()) + again.finish()
+        return records, {**first.skipped, **again.skipped}
+
+    @pytest.mark.parametrize(("wrap", "line"), [(cri_part, 2), (docker_part, 2), (nested_part, 1)])
+    def test_a_line_that_was_parted_is_one_record_where_its_stream_goes_on(
+        self, wrap: Any, line: int
+    ) -> None:
+        parts = [wrap(OBJECT[:9], "P"), wrap(OBJECT[9:20], "P"), wrap(OBJECT[20:], "F")]
+        other = wrap('{"a":1}', "F").replace("stdout", "stderr")
+        records, skipped = self.rotated(other + parts[0], other + "".join(parts[1:]) + other)
+
+        assert [(data.decode(), line) for data, _, line in records] == [
+            ('{"a":1}', 1), ('{"a":1}', 1), (OBJECT, line), ('{"a":1}', 4),
+        ]  # fmt: skip
+        assert isinstance(records[2], Unwrapped)
+        assert not records[2].stands_so
+        assert skipped == {}
+
+    def test_what_nothing_goes_on_with_is_torn_there(self) -> None:
+        first = cri("P", OBJECT[:9])
+        assert self.rotated(first, "") == ([], {"torn_line": 1})
+        assert self.rotated(first, cri("F", OBJECT, "stderr"))[1] == {"torn_line": 1}
+
+    def test_a_file_of_no_rotation_leaves_nothing(self) -> None:
+        rotations = Rotations(["run-1", "run-2", "-", "-"])
+        assert [rotations.is_followed(number) for number in range(4)] == [False] * 4
+        assert Framer().hand_over() is None
+        torn = Framer()
+        torn.feed(cri("P", OBJECT[:9]).encode() + b"2026")
+        assert torn.hand_over() is None

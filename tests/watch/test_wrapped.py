@@ -44,6 +44,46 @@ def test_a_container_s_log_that_is_rotated_tells_what_the_plain_file_does(tmp_pa
     assert all(Path(one.source).name.startswith(NAME) for one in cause.evidence)
 
 
+def test_a_line_that_rotation_has_parted_is_one_record(tmp_path: Path) -> None:
+    plain, folder, state = tmp_path / "plain", tmp_path / "c0ffee", tmp_path / "state"
+    plain.mkdir()
+    folder.mkdir()
+    shutil.copy(DEMO, plain)
+    process = harness.start_watch(folder, state)
+    harness.wait_until_it_reads(process, state)
+    for number, line in enumerate(LINES):
+        for place, part in enumerate(docker_lines(line, size=70)):
+            if number in (2, 4) and place == 1:
+                if (folder / f"{NAME}.1").exists():
+                    (folder / f"{NAME}.1").rename(folder / f"{NAME}.2")
+                (folder / NAME).rename(folder / f"{NAME}.1")
+            write(folder / NAME, part)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0, harness.log_of(state).read_text()
+
+    found = harness.found_by_watch(state)
+    assert len(found) >= 2
+    assert found == harness.found_by_diagnose(plain) == harness.found_by_diagnose(folder)
+
+
+def test_a_line_goes_on_over_a_rotation_while_the_daemon_is_down(tmp_path: Path) -> None:
+    daemon = Watch(tmp_path)
+    first, *rest = docker_lines(failure("cut in two"), size=60)
+    other = docker_lines(failure("whole"), stream="stderr", size=1000)
+    write(daemon.traces / NAME, docker([b"starting\n"]), first)
+    daemon.once()
+    (daemon.traces / NAME).rename(daemon.traces / f"{NAME}.1")
+    write(daemon.traces / NAME, *other, rest[0])
+    daemon.once()
+    write(daemon.traces / NAME, *rest[1:])
+    daemon.once()
+
+    found = {one.trace_id: one for one in harness.incidents(daemon.state)}
+    assert set(found) == {"cut in two", "whole"}
+    (evidence,) = found["cut in two"].evidence
+    assert (Path(evidence.source).name, evidence.line) == (NAME, 2)
+
+
 def test_a_line_goes_on_after_a_restart_in_the_middle_of_it(tmp_path: Path) -> None:
     daemon = Watch(tmp_path)
     first, *rest = docker_lines(failure("cut in two"), size=60)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from lastsignal.core.framing.checkpoint import Checkpoint
 from lastsignal.core.framing.framer import DEFAULT_MAX_RECORD_BYTES, Framer, first_record
 from lastsignal.core.framing.records import Record, Unwrapped
+from lastsignal.core.framing.rotations import Rotations
 from lastsignal.core.framing.salvage import salvage
 from lastsignal.core.framing.skips import Skip
 from lastsignal.core.framing.wrappers import as_written
@@ -18,6 +19,7 @@ __all__ = [
     "Checkpoint",
     "Framer",
     "Record",
+    "Rotations",
     "Skip",
     "Unwrapped",
     "as_written",

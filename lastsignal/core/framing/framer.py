@@ -43,6 +43,8 @@ class Framer:
         self._cutter = Unwrapper(max_record_bytes, resume)
         self._head: bytes | None = b"" if resume == _START else None
         self._is_utf16 = resume.is_utf16
+        self.left: Checkpoint | None = None
+        """What it has handed over."""
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -81,6 +83,17 @@ class Framer:
     def held_at(self, offset: int) -> bytes:
         """Return what a program wrote that waits for its end and begins in the line there."""
         return self._cutter.held_at(offset)
+
+    def hand_over(self) -> Checkpoint | None:
+        """Give away what is held of wrapped lines: the source goes on in another one.
+
+        Returns:
+            Where a framer of that one resumes; None where nothing is held. What goes on there has
+            its place where it goes on.
+        """
+        if not self._head and not self._is_utf16:
+            self.left = self._cutter.hand_over()
+        return self.left
 
     def finish(self) -> list[Record]:
         """Return the records that the end of the source completes; count what it leaves torn."""

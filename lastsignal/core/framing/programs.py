@@ -28,6 +28,8 @@ _MAX_TIME = 64  # characters of a time as it is written
 
 _start_of = attrgetter("start")
 
+_ELSEWHERE = 0
+"""The line of what began in another source: it has its place where it goes on."""
 _NOWHERE = 2**63
 """An offset that no source reaches."""
 _NO_LINE = ProgramLine("", "", b"", None)
@@ -68,6 +70,15 @@ class Programs:
     def save(self) -> dict[str, SavedStream]:
         """Return what another one goes on with."""
         return {key: stream.save() for key, stream in self._open.items()}
+
+    def hand_over(self) -> dict[str, SavedStream]:
+        """Give away what is held, for a source in which nothing of it has a place."""
+        given = {}
+        for key, saved in self.save().items():
+            elsewhere = Place(saved.places[0].start, 0, _ELSEWHERE, False)
+            given[key] = replace(saved, places=[elsewhere])
+        self._open.clear()
+        return given
 
     @property
     def is_at_rest(self) -> bool:
@@ -205,12 +216,14 @@ class _Stream:
         return self._places[0].offset
 
     def begins_at(self, offset: int) -> bool:
-        return self._places[0].offset == offset
+        return self.begins_from == offset
 
     def take(self, line: ProgramLine, text: bytes, offset: int, number: int) -> list[Record]:
         cutter, places = self.cutter, self._places
         kept_time = _kept_time(line.written)
         self._line = line._replace(stream=_name(line.stream), text=None, written=kept_time)
+        if places and places[0].line == _ELSEWHERE:
+            places[0] = Place(places[0].start, offset, number, False)
         places.append(Place(cutter.position, offset, number, line.start is not None))
         cutter.cut(text)
         records = self.drain()
@@ -240,7 +253,8 @@ class _Stream:
     def _place_of(self, start: int) -> tuple[int, int]:
         """Return offset and line of what stands at a byte of the stream."""
         place = self._places[max(0, bisect_right(self._places, start, key=_start_of) - 1)]
-        return place.offset + (start - place.start if place.stands_so else 0), place.line
+        offset = place.offset + (start - place.start if place.stands_so else 0)
+        return offset, max(place.line, 1)
 
 
 class _PlacedSkips(Skips):

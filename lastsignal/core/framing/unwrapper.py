@@ -80,6 +80,13 @@ class Unwrapper(Cutter):
             within=self._programs.within,
         )
 
+    def hand_over(self) -> Checkpoint | None:
+        """Give away what the streams of programs hold; None where a line of its own has not ended,
+        or they hold nothing."""
+        if not self.is_between_lines or self._programs.is_at_rest:
+            return None
+        return replace(self.manner(), streams=self._programs.hand_over())
+
     def held_at(self, offset: int) -> bytes:
         """Return what a program wrote that waits for its end and begins in the line there."""
         return self._programs.held_at(offset)

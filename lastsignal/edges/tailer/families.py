@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lastsignal.edges.tailer.names import age_of, original_name
+from lastsignal.core.file_names import original_name
+from lastsignal.edges.tailer.names import age_of
 from lastsignal.edges.tailer.tailed import EVERYTHING, Phase, TailedFile
 
 _Rank = tuple[bool, tuple[int, int], bool, int]

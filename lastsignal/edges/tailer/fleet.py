@@ -10,10 +10,11 @@ from itertools import islice
 
 import anyio
 
+from lastsignal.core.file_names import original_name
 from lastsignal.edges.tailer.config import TailerConfig
 from lastsignal.edges.tailer.heads import Heads
 from lastsignal.edges.tailer.marks import Mark
-from lastsignal.edges.tailer.names import former_names, original_name
+from lastsignal.edges.tailer.names import former_names
 from lastsignal.edges.tailer.piece import Key, Piece, State
 from lastsignal.edges.tailer.tailed import Phase, Signature, TailedFile
 from lastsignal.edges.tailer.trouble import OnTrouble, Trouble, TroubleKind

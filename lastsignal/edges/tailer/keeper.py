@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
+from lastsignal.core.file_names import original_name
 from lastsignal.edges.tailer.families import Families
 from lastsignal.edges.tailer.fleet import Fleet
 from lastsignal.edges.tailer.listing import Found, Listing
-from lastsignal.edges.tailer.names import age_of, original_name
+from lastsignal.edges.tailer.names import age_of
 from lastsignal.edges.tailer.piece import FileCheckpoint, State
 from lastsignal.edges.tailer.tailed import EVERYTHING, Phase, TailedFile
 from lastsignal.edges.tailer.trouble import TroubleKind

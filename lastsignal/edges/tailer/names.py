@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 
+from lastsignal.core.file_names import original_name, without_number, without_packing
+
 _COUNT_DIGITS = 5
 _DATE_DIGITS = 20
 
-_packed = re.compile(r"\.(?:gz|zst)$").search
-_number = re.compile(r"[.\-_]\d[\d.\-_T:Z]*$").search
 _number_before_suffix = re.compile(r"[.\-_]\d[\d.\-_T:Z]*(?=\.[A-Za-z]\w*$)").search
 
 
@@ -17,25 +17,15 @@ def former_names(path: str) -> list[str]:
     """Return what a file at this path may have been called before, its own name not among them."""
     folder, name = os.path.split(path)
     found = []
-    if match := _packed(name):
-        name = name[: match.start()]
+    if (bare := without_packing(name)) != name:
+        name = bare
         found.append(name)
     if match := _number_before_suffix(name):
         found.append(name[: match.start()] + name[match.end() :])
-    while match := _number(name):
-        name = name[: match.start()]
+    while (bare := without_number(name)) != name:
+        name = bare
         found.append(name)
     return [os.path.join(folder, one) for one in found if one]  # noqa: PTH118  # a million times
-
-
-def original_name(path: str) -> str:
-    """Return the path without all that rotation appends."""
-    folder, name = os.path.split(path)
-    if match := _packed(name):
-        name = name[: match.start()]
-    while (match := _number(name)) and match.start():
-        name = name[: match.start()]
-    return os.path.join(folder, name)  # noqa: PTH118  # a million times
 
 
 def age_of(path: str) -> tuple[int, int]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from lastsignal.core.file_names import original_name
 from lastsignal.edges.tailer.config import TailerConfig
-from lastsignal.edges.tailer.names import original_name
 
 _find_wildcard = re.compile(r"[*?\[]").search
 
