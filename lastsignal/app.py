@@ -31,14 +31,18 @@ from lastsignal.errors import InputError
 LOOK_BYTES = 16_384
 """Of a source at a time, until it shows when it begins."""
 
-AHEAD_BYTES = 8 * 1024**2
-"""A larger file is read when its turn comes."""
-AHEAD_EVENTS = 100_000
-"""So is one that turns out to hold more events, compressed as it is."""
 WORTH_BYTES = 4 * 1024**2
 """What is less is read sooner than processes start."""
 
-_received = receiver(tuple[InputSummary, Extents, Checkpoint | None, int])
+PIECE_EVENTS = 1000
+"""So many events at least are handed over at a time,"""
+PIECE_BYTES = 1024**2
+"""unless more of the source than this has been read for fewer."""
+
+_InAll = tuple[InputSummary, Extents, Checkpoint | None]
+"""What is known of a source at its end; the last is what its framer has handed over."""
+
+_received = receiver(tuple[int, _InAll | None])
 
 Progress = Callable[[str, int], None]
 """progress(name of the source, bytes read of it since the last call)."""
@@ -69,17 +73,9 @@ def diagnose(
     inputs, whole, inner = [], set[str](), set[str]()
     rotations = Rotations([source.name for source in sources])
     for number, source in enumerate(sources):
-        sent = ahead.take(number) if ahead is not None else None
-        if sent is not None and not rotations.goes_on(number):
-            (summary, extents, left, consumed), events = _received(sent)
-            engine.feed(events)
-            progress(source.name, consumed)
-        else:
-            reader, framer = Reader(source.name, ladder, ingest_time=0.0), rotations.begin(number)
-            is_followed = rotations.is_followed(number)
-            for events in read_events(source, reader, progress, framer, is_followed):
-                engine.feed(events)
-            summary, extents, left = summary_of(source, reader), reader.extents(), framer.left
+        pieces = iter(()) if ahead is None else _read_ahead_of(number, ahead, rotations)
+        reading = _Reading(source, number, ladder, rotations)
+        summary, extents, left = _feed(engine, reading, pieces, progress)
         rotations.leave(number, left)
         whole |= extents.whole
         inner |= extents.inner
@@ -93,31 +89,77 @@ def diagnose(
     )
 
 
+class _Reading:
+    """One source, and how it is read to its end."""
+
+    def __init__(
+        self, source: Source, number: int, ladder: tuple[Dialect, ...], rotations: Rotations
+    ) -> None:
+        self.source = source
+        self._reader = Reader(source.name, ladder, ingest_time=0.0)
+        self._framer = rotations.begin(number)
+        self._is_followed = rotations.is_followed(number)
+
+    def events(self, progress: Progress = no_progress) -> Iterator[list[Event]]:
+        """Yield the events, as `read_events` does."""
+        return read_events(self.source, self._reader, progress, self._framer, self._is_followed)
+
+    def in_all(self) -> _InAll:
+        """Return what is known when all events have been read."""
+        summary = summary_of(self.source, self._reader)
+        return summary, self._reader.extents(), self._framer.left
+
+
+def _feed(engine: Engine, reading: _Reading, pieces: Iterator[bytes], progress: Progress) -> _InAll:
+    """Feed what has been read ahead of a source, and read the rest where that is not all."""
+    name, fed, told = reading.source.name, 0, 0
+    in_all: _InAll | None = None
+    for piece in pieces:
+        (consumed, in_all), events = _received(piece)
+        engine.feed(events)
+        progress(name, consumed - told)
+        fed, told = fed + len(events), consumed
+    if in_all is not None:
+        return in_all
+
+    def tell(name: str, count: int) -> None:
+        nonlocal told
+        known = min(told, count)
+        told -= known
+        progress(name, count - known)
+
+    for events in reading.events(tell):
+        engine.feed(events[fed:])
+        fed = max(0, fed - len(events))
+    return reading.in_all()
+
+
+def _read_ahead_of(number: int, ahead: Ahead, rotations: Rotations) -> Iterator[bytes]:
+    """Return what has been read ahead of a source: nothing that begins in another one's line."""
+    if rotations.goes_on(number):
+        ahead.leave(number)
+        return iter(())
+    return ahead.take(number)
+
+
 def read_ahead(sources: Sequence[Source], ladder: tuple[Dialect, ...], jobs: int) -> Ahead:
-    """Return what reads sources in other processes, as many as `jobs`, while the engine is fed.
-
-    Whole files only, and none whose events would take much memory: they wait for their turn.
-    """
-    numbers = [
-        number
-        for number, source in enumerate(sources)
-        if isinstance(source, FileSource) and (source.size or 0) <= AHEAD_BYTES
-    ]
-
+    """Return what reads files in other processes, as many as `jobs`, while the engine is fed."""
+    numbers = [number for number, source in enumerate(sources) if isinstance(source, FileSource)]
     rotations = Rotations([source.name for source in sources])
 
-    def read_whole(number: int) -> bytes | None:
-        source, events, framer = sources[number], list[Event](), Framer()
-        reader, is_followed = Reader(source.name, ladder, 0.0), rotations.is_followed(number)
-        for some in read_events(source, reader, no_progress, framer, is_followed):
-            events += some
-            if len(events) > AHEAD_EVENTS:
-                return None
-        summary = summary_of(source, reader)
-        return send(events, (summary, reader.extents(), framer.left, source.consumed))
+    def read(number: int) -> Iterator[bytes]:
+        source, waiting, told = sources[number], list[Event](), 0
+        reading = _Reading(source, number, ladder, rotations)
+        for events in reading.events():
+            waiting += events
+            if len(waiting) >= PIECE_EVENTS or source.consumed - told >= PIECE_BYTES:
+                told = source.consumed
+                yield send(waiting, (told, None))
+                waiting.clear()
+        yield send(waiting, (source.consumed, reading.in_all()))
 
     worth = sum(sources[number].size or 0 for number in numbers) >= WORTH_BYTES
-    return Ahead(read_whole, numbers if worth else [], jobs if jobs > 1 else 0)
+    return Ahead(read, numbers if worth else [], jobs if jobs > 1 else 0)
 
 
 def read_events(

@@ -70,7 +70,7 @@ from lastsignal.errors import InputError
     type=click.IntRange(0, 64),
     default=0,
     metavar="N",
-    help="Read so many files at a time, each in a process of its own. [default: one a processor]",
+    help="Read in so many processes while this one judges; 1: no other. [default: one a processor]",
 )
 @click.option("--no-progress", is_flag=True, help="Never draw the progress bar.")
 def diagnose(  # noqa: PLR0913  # an option each

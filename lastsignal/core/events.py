@@ -58,8 +58,9 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     """First line of the failure's text, without a traceback."""
     attempt: int | None = None
     """1-indexed."""
-    metadata: Metadata | msgspec.Raw | None = None
-    """Whatever else the record says; parsed on demand, see `metadata_of`."""
+    metadata: Metadata | msgspec.Raw | bytes | None = None
+    """Whatever else the record says; where it is still JSON it is parsed on demand, see
+    `metadata_of`."""
 
     # -- who and which call -----------------------------------------------------------------
     agent: str | None = None
@@ -108,6 +109,12 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
             return _decode_metadata(metadata) if metadata is not None and bytes(metadata) else {}
         except (msgspec.MsgspecError, RecursionError):
             return {}
+
+    def unparsed_metadata(self) -> bytes:
+        """Return the metadata that nothing has asked for yet, as JSON: what `parse_metadata` takes
+        for them."""
+        metadata = self.metadata
+        return b"" if metadata is None or isinstance(metadata, dict) else bytes(metadata)
 
 
 PUBLISHED_NAMES = frozenset(Event.__struct_fields__) - {

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.events import Event, Metadata, metadata_of
+from lastsignal.core.events import Event, Metadata
 
 
 class SentEvent(Event, array_like=True, kw_only=True, gc=False):
     """An event that has come from another process."""
 
-    metadata: Metadata | None = None
+    metadata: bytes | Metadata | None = None
 
 
 _fields_of = attrgetter(*SentEvent.__struct_fields__)
@@ -28,7 +28,8 @@ def send(events: Sequence[Event], more: Any) -> bytes:
         OverflowError: a record holds an integer that does not fit.
     """
     for event in events:
-        event.metadata = metadata_of(event) or None
+        if isinstance(event.metadata, msgspec.Raw):  # few ask: it is parsed where one does
+            event.metadata = event.unparsed_metadata() or None
     return _encode((more, [_fields_of(event) for event in events]))
 
 

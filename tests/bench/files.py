@@ -1,4 +1,4 @@
-"""`diagnose` over a folder of files: with one process a processor, against one alone.
+"""`diagnose` over a folder of files, and over one large file: with all processors, against one.
 
     python tests/bench/files.py [--files 120]
 
@@ -44,12 +44,24 @@ def write(folder: Path, layout: str, files: int) -> int:
     return size
 
 
-def seconds(folder: Path, jobs: int) -> float:
+def seconds(path: Path, jobs: int) -> float:
     """Return how long `diagnose` takes by the clock."""
-    command = [sys.executable, "-m", "lastsignal", "diagnose", str(folder), "--jobs", str(jobs)]
+    command = [sys.executable, "-m", "lastsignal", "diagnose", str(path), "--jobs", str(jobs)]
     began = time.monotonic()
     subprocess.run([*command, "--fail-on", "never"], check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - began
+
+
+def compare(title: str, path: Path, size: int, rounds: int) -> None:
+    """Print how much sooner all processors are done with a path than one."""
+    jobs = len(os.sched_getaffinity(0))
+    rows = [(seconds(path, 1), seconds(path, jobs)) for _ in range(rounds)]
+    alone, shared = (min(column) for column in zip(*rows, strict=True))
+    print(
+        f"{title}, {size / 1e6:.0f} MB: {alone:.1f} s with one process,"
+        f" {shared:.1f} s with {jobs} processors: {alone / shared:.2f} times as fast",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -58,19 +70,15 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    jobs = len(os.sched_getaffinity(0))
     for layout in MEASURED:
         with tempfile.TemporaryDirectory() as name:
-            size = write(Path(name), layout, options.files)
-            rows = [
-                (seconds(Path(name), 1), seconds(Path(name), jobs)) for _ in range(options.rounds)
-            ]
-        alone, shared = (min(column) for column in zip(*rows, strict=True))
-        print(
-            f"{layout}: {options.files} files, {size / 1e6:.0f} MB: {alone:.1f} s with one process,"
-            f" {shared:.1f} s with {jobs}: {alone / shared:.2f} times as fast",
-            flush=True,
-        )
+            folder, whole = Path(name, "many"), Path(name, "one.jsonl")
+            folder.mkdir()
+            size = write(folder, layout, options.files)
+            with whole.open("wb") as file:
+                file.writelines(path.read_bytes() for path in sorted(folder.iterdir()))
+            compare(f"{layout}: {options.files} files", folder, size, options.rounds)
+            compare(f"{layout}: one file", whole, size, options.rounds)
 
 
 if __name__ == "__main__":

@@ -1,32 +1,18 @@
-"""Reading in other processes: sooner, and nothing else is different."""
+"""Work that other processes do ahead: sooner, and nothing else is different."""
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
-import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from kit import samples
-from kit.strategies import fixture_files
 
-from lastsignal import app
-from lastsignal.app import diagnose, in_order_of_time, read_ahead
-from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.diagnosis.report import Report
-from lastsignal.core.events import Event
-from lastsignal.core.wire import receiver, send
-from lastsignal.edges.inputs import Ahead, open_sources
-from lastsignal.edges.rulefiles import load_rules
-
-RULES = load_rules()
+from lastsignal.edges.inputs import Ahead, processors
 
 
 @pytest.fixture(autouse=True)
@@ -35,77 +21,138 @@ def no_process_remains() -> Iterator[None]:
     assert multiprocessing.active_children() == []
 
 
-def doubled(number: int) -> bytes:
+def doubled(number: int) -> Iterator[bytes]:
     """Be sooner done with what comes later."""
     time.sleep((7 - number % 8) / 200)
-    return str(2 * number).encode()
+    yield str(number).encode()
+    yield str(2 * number).encode()
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def taken(ahead: Ahead, numbers: Iterable[int]) -> list[list[bytes]]:
+    return [list(ahead.take(number)) for number in numbers]
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_results_come_in_the_order_in_which_they_are_taken(jobs: int) -> None:
+def test_pieces_come_in_the_order_in_which_they_are_taken(jobs: int) -> None:
     with Ahead(doubled, range(40), jobs) as ahead:
-        taken = [ahead.take(number) for number in range(40)]
-
-    assert taken == [str(2 * number).encode() for number in range(40)]
+        assert taken(ahead, range(40)) == [
+            [str(number).encode(), str(2 * number).encode()] for number in range(40)
+        ]
 
 
 def test_what_is_not_offered_or_refused_or_fails_is_left_to_who_takes_it() -> None:
-    def work(number: int) -> bytes | None:
+    def work(number: int) -> Iterator[bytes]:
+        if number == 3:
+            return
+        yield b"begun"
         if number == 4:
             raise OSError("gone")
-        return None if number == 3 else b"done"
+        yield b"done"
 
     with Ahead(work, [1, 3, 4, 5], 2) as ahead:
-        assert [ahead.take(number) for number in range(6)] == [
-            None, b"done", None, None, None, b"done",
+        assert taken(ahead, range(6)) == [
+            [], [b"begun", b"done"], [], [], [b"begun"], [b"begun", b"done"],
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("numbers", "jobs"), [([], 2), ([7], 2), ([1, 2, 3], 0)])
+@pytest.mark.parametrize(("numbers", "jobs"), [([], 2), ([1, 2, 3], 0)])
 def test_where_it_is_not_worth_it_there_is_no_process(numbers: list[int], jobs: int) -> None:
     with Ahead(doubled, numbers, jobs) as ahead:
         assert multiprocessing.active_children() == []
-        assert [ahead.take(number) for number in numbers] == [None] * len(numbers)
+        assert taken(ahead, numbers) == [[]] * len(numbers)
 
 
 def test_no_more_is_done_ahead_than_may_wait(tmp_path: Path) -> None:
-    def work(number: int) -> bytes:
+    def work(number: int) -> Iterator[bytes]:
         (tmp_path / str(number)).touch()
-        return b"done"
+        yield b"done"
 
     with Ahead(work, range(100), 2) as ahead:
-        assert ahead.take(0) == b"done"
+        assert list(ahead.take(0)) == [b"done"]
         time.sleep(0.5)
-        assert 2 <= len(list(tmp_path.iterdir())) <= 7
-        assert [ahead.take(number) for number in range(1, 100)] == [b"done"] * 99
+        assert 2 <= len(list(tmp_path.iterdir())) <= 9
+        assert taken(ahead, range(1, 100)) == [[b"done"]] * 99
 
 
-def test_a_process_that_dies_takes_nothing_with_it() -> None:
-    def work(number: int) -> bytes:
+def test_so_it_is_within_one_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lastsignal.edges.inputs.ahead.WAITING_BYTES", 10_000_000)
+
+    def work(number: int) -> Iterator[bytes]:
+        for piece in range(30):
+            (tmp_path / f"{number}-{piece}").touch()
+            yield b"x" * 1_000_000
+
+    with Ahead(work, range(2), 2) as ahead:
+        first, second = ahead.take(0), ahead.take(1)
+        assert len(next(first)) == 1_000_000
+        time.sleep(0.5)
+        begun = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
+        assert begun.count("0") < 15
+        assert begun.count("1") < 15
+        assert (len(list(first)), len(list(second))) == (29, 30)
+
+
+def test_one_large_task_does_not_keep_the_next_one_waiting() -> None:
+    def work(number: int) -> Iterator[bytes]:
+        yield str(os.getpid()).encode()
+
+    with Ahead(work, range(2), 2) as ahead:
+        (first,), (second,) = taken(ahead, range(2))
+
+    assert first != second
+
+
+def test_a_process_that_dies_takes_no_more_with_it_than_it_had_to_do() -> None:
+    def work(number: int) -> Iterator[bytes]:
+        yield b"begun"
         if number == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return b"done"
+            time.sleep(0.1)  # what it has sent has arrived
+            die()
+        yield b"done"
 
     with Ahead(work, range(20), 2) as ahead:
-        taken = [ahead.take(number) for number in range(20)]
+        found = taken(ahead, range(20))
 
-    assert taken[5] is None
-    assert taken.count(b"done") >= 17  # with it went what else it had been given
+    assert found[5] == [b"begun"]
+    assert found.count([b"begun", b"done"]) >= 18  # it had been given one more at most
+
+
+def test_what_nobody_wants_is_left_and_what_follows_comes() -> None:
+    def work(number: int) -> Iterator[bytes]:
+        yield str(number).encode()
+        if number == 2:
+            time.sleep(60)
+
+    began = time.monotonic()
+    with Ahead(work, range(6), 2) as ahead:
+        assert taken(ahead, [0]) == [[b"0"]]
+        ahead.leave(1)
+        ahead.leave(2)
+        found = taken(ahead, range(3, 6))
+        ahead.leave(6)  # of which nothing is known
+
+    for number, pieces in enumerate(found, 3):
+        assert pieces in ([], [str(number).encode()])
+    assert time.monotonic() - began < 10
 
 
 def test_all_processes_may_die() -> None:
-    def work(number: int) -> bytes:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return b"never"
+    def work(number: int) -> Iterator[bytes]:
+        die()
+        yield b"never"
 
     with Ahead(work, range(9), 3) as ahead:
-        assert [ahead.take(number) for number in range(9)] == [None] * 9
+        assert taken(ahead, range(9)) == [[]] * 9
 
 
 def test_a_process_in_the_middle_of_its_work_is_ended_at_once() -> None:
-    def work(number: int) -> bytes:
+    def work(number: int) -> Iterator[bytes]:
         time.sleep(60)
-        return b"late"
+        yield b"late"
 
     began = time.monotonic()
     with Ahead(work, range(4), 2):
@@ -114,105 +161,16 @@ def test_a_process_in_the_middle_of_its_work_is_ended_at_once() -> None:
     assert time.monotonic() - began < 10
 
 
-def report_of(root: Path, jobs: int) -> Report:
-    """Return what all files below a folder say."""
-    sources = in_order_of_time(open_sources([str(root)]), LADDER)
-    with read_ahead(sources, LADDER, jobs) as ahead:
-        return diagnose(sources, RULES, ahead=ahead)
-
-
-@pytest.fixture
-def small_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "WORTH_BYTES", 0)
-
-
-@pytest.mark.usefixtures("small_is_worth_it")
-def test_a_report_is_the_same_however_many_processes_have_read(tmp_path: Path) -> None:
-    for number, path in enumerate(sorted(fixture_files())):
-        shutil.copy(path, tmp_path / f"{number:03}-{path.name}")
-    (tmp_path / "empty.jsonl").touch()
-    (tmp_path / "odd.jsonl").write_bytes(b'{"event_type": "tool_call", "a": 1, "a": 2}\nno json\n')
-    huge = {"type": "tool_result", "tool": "x", "trace_id": "huge", "error": "no", "n": 10**40}
-    (tmp_path / "huge.jsonl").write_text(json.dumps(huge) + "\n")
-
-    alone = report_of(tmp_path, 1)
-
-    assert report_of(tmp_path, 3) == alone
-    assert sum(len(trace.findings()) for trace in alone.traces) > 100
-
-
-@pytest.mark.usefixtures("small_is_worth_it")
-@pytest.mark.skipif(not samples.folder().is_dir(), reason="no real traces beside this checkout")
-def test_so_is_that_of_real_traces() -> None:
-    assert report_of(samples.folder(), 2) == report_of(samples.folder(), 1)
-
-
-@pytest.mark.usefixtures("small_is_worth_it")
-def test_a_file_of_many_events_is_left_for_its_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes cannot be forked")
+@pytest.mark.parametrize(
+    ("written", "most"),
+    [("max 100000", 99), ("100000 100000", 1), ("50000 100000", 1), ("250000 100000", 2), ("", 99)],
+)
+def test_no_more_processors_count_than_the_container_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, most: int
 ) -> None:
-    line = (
-        b'{"timestamp":1780000000,"trace_id":"%d","event_type":"agent_start","status":"started"}\n'
-    )
-    (tmp_path / "many.jsonl").write_bytes(line % 1 * 50)
-    (tmp_path / "few.jsonl").write_bytes(line % 2)
-    monkeypatch.setattr(app, "AHEAD_EVENTS", 10)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    (tmp_path / "cpu.max").write_text(written + "\n")
 
-    with read_ahead(open_sources([str(tmp_path)]), LADDER, 2) as ahead:
-        taken = {ahead.take(number) is None for number in range(2)}
-
-    assert taken == {True, False}
-    assert report_of(tmp_path, 2) == report_of(tmp_path, 1)
-
-
-def test_an_event_comes_over_as_it_was_sent() -> None:
-    event = Event(
-        timestamp=1.5, trace_id="t", event_type="tool_result", status="failed", operation="x",
-        error_message="boom", error_class="timeout", attempt=2, line=3, offset=40, source="a",
-        metadata={"a": {"b": [1, 2.5, None, "ü", True]}},
-    )  # fmt: skip
-    bare = Event(event_type="audit")
-    bare.timestamp = 0.0
-
-    more, events = receiver(list[str])(send([event, bare], ["told"]))
-
-    assert more == ["told"]
-    assert [{name: getattr(one, name) for name in Event.__struct_fields__} for one in events] == [
-        {name: getattr(one, name) for name in Event.__struct_fields__} for one in (event, bare)
-    ]
-
-
-def test_ctrl_c_ends_all_of_them_without_a_word(tmp_path: Path) -> None:
-    line = (
-        b'{"timestamp":1780000000,"trace_id":"%d","event_type":"agent_start","status":"started"}\n'
-    )
-    for number in range(60):
-        (tmp_path / f"{number}.jsonl").write_bytes(line % number * 20_000)
-    command = [sys.executable, "-m", "lastsignal", "diagnose", str(tmp_path), "--jobs", "3"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    time.sleep(2.5)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-
-    assert process.returncode == 130
-    assert (out, b"Traceback" in err) == (b"", False)
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
-
-
-def test_none_outlives_the_process_that_started_them(tmp_path: Path) -> None:
-    written = b'{"timestamp":1780000000,"trace_id":"a","event_type":"audit","status":"completed"}\n'
-    for number in range(60):
-        (tmp_path / f"{number}.jsonl").write_bytes(written * 20_000)
-    command = [sys.executable, "-m", "lastsignal", "diagnose", str(tmp_path), "--jobs", "3"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    while len(children.read_text().split()) < 3:
-        time.sleep(0.02)
-    process.kill()
-    out, err = process.communicate(timeout=30)  # ends when the last one has let go of its output
-
-    assert (out, err) == (b"", b"")
-    assert process.returncode == -signal.SIGKILL
+    assert processors(tmp_path / "cpu.max") == min(16, most)
+    assert processors(tmp_path / "none") == 16

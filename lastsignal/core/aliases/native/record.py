@@ -85,6 +85,12 @@ class HabitualRecord(ExactRecord, kw_only=True, gc=False, forbid_unknown_fields=
         said = {name: value for name, value in own.items() if value is not None}
         return {**said, **super().parse_metadata()}
 
+    def unparsed_metadata(self) -> bytes:
+        """Return the metadata with what `parse_metadata` adds to them."""
+        if self.noted:
+            return msgspec.json.encode(self.parse_metadata())
+        return super().unparsed_metadata()
+
 
 def with_habits(habits: Habits) -> type[HabitualRecord]:
     """Return the type of the records of a source that has these habits."""
