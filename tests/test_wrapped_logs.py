@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from kit import wrapping
 
+from lastsignal import app
 from lastsignal.cli import run
 
 DEMO = Path(__file__).parents[1] / "docs" / "examples" / "quota.jsonl"
@@ -183,3 +184,22 @@ def test_normalize_explains_what_was_unwrapped(
         "3: unwrapped (docker): no dialect takes it: unrecognised_record",
         "    keys: x",
     ]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_line_that_rotation_has_parted_is_one_record_however_its_files_are_read(
+    tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "WORTH_BYTES", 0)
+    parts = [part for line in LINES for part in wrapping.docker_lines(line, size=60)]
+    third = len(parts) // 3
+    assert b'\\n"' not in parts[third - 1] + parts[2 * third - 1]  # in the middle of lines
+    for place, name in enumerate(("c0ffee-json.log.2", "c0ffee-json.log.1", "c0ffee-json.log")):
+        here = parts[place * third :] if place == 2 else parts[place * third :][:third]
+        (tmp_path / name).write_bytes(b"".join(here))
+    run(["diagnose", str(tmp_path), "--format", "json", "--jobs", jobs])
+    report = json.loads(capsys.readouterr().out)
+
+    assert [one["skipped"] for one in report["inputs"]] == [{}, {}, {}]
+    assert sum(one["events"] for one in report["inputs"]) == len(LINES)
+    assert report["traces"][0]["cause"]["rule"] == "rate_limit_exhausted"
