@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from msgspec import UNSET
+
+from lastsignal.core.events import UNTIMED
+
 # Any time that a real trace can carry: 1990 to 2100. What lies outside is a placeholder or damage
 # (year 0, 9999, a counter), and would stall or jump every clock that it touched.
 EARLIEST = 631152000.0
@@ -23,6 +27,21 @@ def parse_timestamp(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return _from_number(value)
+
+
+UNREADABLE = float("nan")
+"""The time of a record that tells one which is none; told from UNTIMED by identity."""
+
+_NO_TIME = (None, UNSET, "", 0, "<stripped>")  # the last where logs are made alike to be compared
+
+
+def time_of(value: object) -> float:
+    """Return a record's time in epoch seconds; NaN where it has none: UNTIMED, or UNREADABLE where
+    something stands there."""
+    seconds = parse_timestamp(value)
+    if seconds is not None:
+        return seconds
+    return UNTIMED if value in _NO_TIME else UNREADABLE
 
 
 def _from_number(value: float) -> float | None:

@@ -13,7 +13,7 @@ from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.provider_failures import is_of_provider
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run
 from lastsignal.core.events import UNTIMED, Event, EventType, Status
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.timestamps import time_of
 
 RUN_ID = "run"
 
@@ -29,16 +29,16 @@ class Trajectory:
 
     @property
     def at(self) -> float:
-        """The time of the step at hand; UNTIMED while no step has told one."""
+        """The time of the step at hand; NaN while no step has told one, see `time_of`."""
         return self._run.at
 
     def seek(self, offset: int, time: object = None) -> None:
         """Go to a step, in the document and in time; a clock that runs back stands still."""
         self._offset = offset
-        moment = parse_timestamp(time)
-        if moment is not None and self._began is None:
+        moment = time_of(time)
+        if moment == moment and self._began is None:
             self._began = moment
-        if moment is not None and not moment <= self._run.at:
+        if not moment <= self._run.at and (moment == moment or self._began is None):
             self._run = replace(self._run, at=moment)
 
     def add(

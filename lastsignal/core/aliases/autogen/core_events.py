@@ -29,8 +29,8 @@ from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import parse_timestamp, time_of
 
 _KEYS_OF: dict[str, str] = {
     "LLMCall": "prompt_tokens",
@@ -165,8 +165,8 @@ class CoreEventsDecoder:
         start = self._event(line.receiver, event_type="agent_start", status="started")
         start.call_id, start.parent_id = run.call_id, None
         start.operation = start.agent = run.name
-        asked_at = parse_timestamp(at(value_of(payload.messages), 0, "created_at"))
-        start.timestamp = UNTIMED if asked_at is None else asked_at
+        asked_at = time_of(at(value_of(payload.messages), 0, "created_at"))
+        start.timestamp = asked_at
         return [start]
 
     def _chat_message(self, line: _Line, message: Message | None, error: Any) -> Decoded:

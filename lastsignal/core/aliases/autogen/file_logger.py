@@ -20,8 +20,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _FAILED = re.compile(r"error_code:(.*), config (\d+) failed")
 # A completion is logged as its Python repr.
@@ -151,9 +151,9 @@ class FileLoggerDecoder:
         start.event_type, start.operation, start.model = "model_call", model or "model", model
         start.call_id = f"{invocation}/{before}" if before or failed else invocation
         start.attempt = before + 1 if before or failed else None
-        ended_at = parse_timestamp(line.end_time)
+        ended_at = time_of(line.end_time)
         end = msgspec.structs.replace(start, status="completed")
-        end.timestamp = UNTIMED if ended_at is None else ended_at
+        end.timestamp = ended_at
         if end.timestamp >= start.timestamp:
             end.duration_seconds = end.timestamp - start.timestamp
         events = [start, end]
@@ -185,9 +185,9 @@ class FileLoggerDecoder:
         return [*turn, start, end]
 
     def _event(self, time: object, line: _Line) -> Event:
-        timestamp = parse_timestamp(time)
+        timestamp = time_of(time)
         return Event(
-            timestamp=UNTIMED if timestamp is None else timestamp,
+            timestamp=timestamp,
             trace_id=self.state.session,
             event_type="model_call",
             status="started",

@@ -15,8 +15,8 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, limit_of, text_of
 from lastsignal.core.aliases.json_values import value_of
-from lastsignal.core.events import UNTIMED, Event, EventType
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event, EventType
+from lastsignal.core.timestamps import time_of
 
 _TYPES = frozenset({"OrchestrationEvent", "LLMCallEvent"})
 _USER = "UserProxy"
@@ -198,9 +198,9 @@ class MagenticOneDecoder:
         )
 
     def _event(self, line: _Line, **fields: Any) -> Event:
-        runs, timestamp = self.state.runs, parse_timestamp(line.timestamp)
+        runs, timestamp = self.state.runs, time_of(line.timestamp)
         return Event(
-            timestamp=UNTIMED if timestamp is None else timestamp,
+            timestamp=timestamp,
             trace_id=f"{self._source}#{runs}" if runs > 1 else "",
             parent_id=f"run-{runs}" if self.state.is_open else None,
             **fields,

@@ -18,8 +18,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.session_runs import remember, replace
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 ABSENT = msgspec.Raw(b"")
 _MAX_LOGGED = 100
@@ -134,9 +134,9 @@ def message_events(message: Message, place: Place, state: MessageState) -> Decod
 
 def message_event(message: Message, place: Place, **fields: Any) -> Event:
     """Make an event at a message's time and place."""
-    timestamp = parse_timestamp(message.created_at)
+    timestamp = time_of(message.created_at)
     return Event(
-        timestamp=UNTIMED if timestamp is None else timestamp,
+        timestamp=timestamp,
         trace_id=place.trace_id,
         parent_id=place.run_id,
         agent=message.agent,

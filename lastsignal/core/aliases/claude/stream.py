@@ -27,8 +27,8 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, mapping_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _CONTROL = frozenset(
     "stream_event control_request control_response control_cancel_request keep_alive auth_status "
@@ -232,8 +232,7 @@ class StreamDecoder:
 
     def _run_of(self, line: StreamLine) -> Run:
         session = text_of(line.session_id) or ""
-        moment = parse_timestamp(line.timestamp)
-        at_time = UNTIMED if moment is None else moment
+        at_time = time_of(line.timestamp)
         caller = text_of(line.parent_tool_use_id)
         if caller:
             return self._sub_agent(session, caller, at_time)

@@ -34,8 +34,8 @@ from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
-from lastsignal.core.events import GOES_ON, UNTIMED, Event, Status
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import GOES_ON, Event, Status
+from lastsignal.core.timestamps import time_of
 
 SIDE_CARS = frozenset(
     "summary file-history-snapshot file-history-delta permission-mode mode last-prompt ai-title "
@@ -253,8 +253,7 @@ class TranscriptDecoder:
 
     def _run_of(self, line: Line) -> Run:
         session = text_of(line.sessionId) or ""
-        at_time = parse_timestamp(line.timestamp)
-        moment = UNTIMED if at_time is None else at_time
+        moment = time_of(line.timestamp)
         if line.isSidechain is not True:
             self.state.saw_main = True
             return Run(session, session or "session", None, AGENT, moment)

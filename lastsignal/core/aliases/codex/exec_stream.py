@@ -12,8 +12,8 @@ from lastsignal.core.aliases.codex.session import AGENT, Session, SessionState
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import count_of, mapping_of, status_of, text_of
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _TYPES = frozenset(
@@ -79,8 +79,7 @@ class ExecDecoder:
         except msgspec.ValidationError:
             raise NotThisDialect from None
         kind = line.type
-        moment = parse_timestamp(line.timestamp)
-        at_time = UNTIMED if moment is None else moment
+        at_time = time_of(line.timestamp)
         if kind == "error":
             return self._error(line, at_time)
         if not isinstance(kind, str) or kind not in _TYPES:

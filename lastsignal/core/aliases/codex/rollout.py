@@ -16,8 +16,8 @@ from lastsignal.core.aliases.codex.session import AGENT, Session, SessionState
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.fields import at, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _TYPES = frozenset(
@@ -125,8 +125,7 @@ class RolloutDecoder:
             raise NotThisDialect from None
         if line.step is not msgspec.UNSET:
             raise NotThisDialect
-        moment = parse_timestamp(line.timestamp)
-        at_time = UNTIMED if moment is None else moment
+        at_time = time_of(line.timestamp)
         if isinstance(line.type, str):
             return self._typed(line, line.type, at_time, record)
         if line.record_type == "state":

@@ -27,8 +27,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event, EventType
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event, EventType
+from lastsignal.core.timestamps import time_of
 
 _RUNS: dict[str, tuple[EventType, EventType]] = {
     "crew": ("agent_start", "agent_end"),
@@ -221,9 +221,9 @@ class EventBusDecoder:
         return [event]
 
     def _event(self, line: Record, scope: Scope, event_type: EventType) -> Event:
-        timestamp = parse_timestamp(line.timestamp)
+        timestamp = time_of(line.timestamp)
         return Event(
-            timestamp=UNTIMED if timestamp is None else timestamp,
+            timestamp=timestamp,
             trace_id=scope.trace_id,
             event_type=event_type,
             operation=scope.operation,

@@ -13,8 +13,8 @@ import msgspec
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.fields import status_of, text_of
 from lastsignal.core.aliases.session_runs import replace
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _KEYS = frozenset({"timestamp", "task_name", "task", "agent", "status"})
 
@@ -64,9 +64,9 @@ class OutputLogDecoder:
         if status is None:
             return Drop("unknown_status")
         agent, task = text_of(entry.agent), text_of(entry.task_name)
-        timestamp = parse_timestamp(entry.timestamp)
+        timestamp = time_of(entry.timestamp)
         event = Event(
-            timestamp=UNTIMED if timestamp is None else timestamp,
+            timestamp=timestamp,
             event_type="agent_start" if status == "started" else "agent_end",
             operation=agent or task or "task",
             agent=agent,

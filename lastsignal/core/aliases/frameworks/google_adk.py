@@ -20,7 +20,7 @@ from lastsignal.core.aliases.session_runs import NO_ERROR, Run, remember
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _USER = "user"
@@ -113,12 +113,12 @@ class AdkDecoder:
         invocation, author = text_of(event.invocation_id), text_of(event.author)
         if event.partial is True:
             return Drop("stream_chunk")
-        moment = parse_timestamp(event.timestamp)
+        moment = time_of(event.timestamp)
         key = invocation or ""
         if author != _USER:
             remember(self.state.agents, key, author or "agent")
         run = Run(key, key or "run", None, self.state.agents.get(key, "agent"), UNTIMED)
-        run = Run(key, run.run_id, None, run.agent, UNTIMED if moment is None else moment)
+        run = Run(key, run.run_id, None, run.agent, moment)
         if author == _USER:
             return Drop("user_input")
         told = run.open(self.state.open)

@@ -18,8 +18,8 @@ from lastsignal.core.aliases.leaf_errors import same_failure
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import remember
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event, EventType
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event, EventType
+from lastsignal.core.timestamps import time_of
 
 _EVENT = re.compile(
     r"(?P<what>LLMChat|LLMCompletion|Embedding|SparseEmbedding|ReRank|Retrieval|AgentRunStep"
@@ -184,10 +184,8 @@ class InstrumentationDecoder:
 
 
 def _event(line: _Line, **fields: Any) -> Event:
-    moment = parse_timestamp(line.timestamp)
-    return Event(
-        timestamp=UNTIMED if moment is None else moment, call_id=text_of(line.span_id), **fields
-    )
+    moment = time_of(line.timestamp)
+    return Event(timestamp=moment, call_id=text_of(line.span_id), **fields)
 
 
 def _name_of(span_id: object) -> str:

@@ -25,8 +25,8 @@ from lastsignal.core.aliases.fields import (
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, remember
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event, Status
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event, Status
+from lastsignal.core.timestamps import time_of
 
 _CALLS = frozenset({"tool-call", "builtin-tool-call"})
 _RETURNS = frozenset({"tool-return", "builtin-tool-return"})
@@ -96,9 +96,8 @@ class HistoryDecoder:
         return told or Drop("prompt")
 
     def _run(self, message: _Message, time: object) -> Run:
-        moment = parse_timestamp(time)
+        at_time = time_of(time)
         run_id = text_of(message.run_id)
-        at_time = UNTIMED if moment is None else moment
         return Run(run_id or "", run_id or "run", None, "agent", at_time)
 
     def _request(self, message: _Message) -> Iterator[Event]:

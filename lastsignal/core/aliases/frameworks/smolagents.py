@@ -21,8 +21,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 AGENT = "agent"
 _MODEL_ERRORS = frozenset({"AgentGenerationError", "AgentParsingError"})
@@ -132,13 +132,13 @@ class MemoryDecoder:
         raise NotThisDialect
 
     def _run(self, time: object) -> Run:
-        runs, moment = self.state.runs, parse_timestamp(time)
+        runs, moment = self.state.runs, time_of(time)
         return Run(
             f"{self._source}#{runs}" if runs > 1 else "",
             f"run-{runs}",
             None,
             AGENT,
-            UNTIMED if moment is None else moment,
+            moment,
         )
 
     def _plan(self, step: _Step) -> list[Event]:

@@ -19,8 +19,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _BLOCKS = frozenset(
@@ -107,9 +107,9 @@ class StrandsDecoder:
         content = value_of(message.content)
         if message.role not in ("user", "assistant") or not has_blocks(content):
             raise NotThisDialect
-        moment = parse_timestamp(found.created_at)
+        moment = time_of(found.created_at)
         trace_id, agent = self._place.groups() if self._place else ("", "agent")
-        run = Run(trace_id, "turn", None, agent, UNTIMED if moment is None else moment)
+        run = Run(trace_id, "turn", None, agent, moment)
         if message.role == "assistant":
             return self._answer(run, content)
         results = [_result(run, block["toolResult"]) for block in _blocks(content, "toolResult")]

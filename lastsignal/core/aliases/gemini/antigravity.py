@@ -18,8 +18,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import parse_timestamp, time_of
 
 AGENT = "antigravity"
 _ABSENT = msgspec.Raw(b"")
@@ -97,8 +97,8 @@ class AntigravityDecoder:
         kind = text_of(step.type) or ""
         if step.status == "RUNNING" and kind == "PLANNER_RESPONSE":
             return Drop("progress")
-        moment = parse_timestamp(step.created_at)
-        run = Run("", "session", None, AGENT, UNTIMED if moment is None else moment)
+        moment = time_of(step.created_at)
+        run = Run("", "session", None, AGENT, moment)
         events: Decoded = self._read(step, kind, run)
         if isinstance(events, list):
             for event in events:

@@ -24,8 +24,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember, replace
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 AGENT = "qwen-code"
 _ABSENT = msgspec.Raw(b"")
@@ -89,8 +89,8 @@ class QwenDecoder:
         session, kind = text_of(line.sessionId), line.type
         if session is None or not isinstance(kind, str) or kind not in _TYPES:
             raise NotThisDialect
-        moment = parse_timestamp(line.timestamp)
-        run = Run(session, session, None, AGENT, UNTIMED if moment is None else moment)
+        moment = time_of(line.timestamp)
+        run = Run(session, session, None, AGENT, moment)
         uuid = text_of(line.uuid)
         if kind == "system":
             if not bytes(line.systemPayload) and not bytes(line.message):

@@ -21,8 +21,8 @@ from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember, replace
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import parse_timestamp, time_of
 
 AGENT = "gemini-cli"
 _ABSENT = msgspec.Raw(b"")
@@ -159,8 +159,7 @@ class SessionDecoder:
         state = self.state
         if kind != "gemini" and not state.session and not state.counted:
             raise NotThisDialect  # words that many layouts have, and nothing of Gemini before them
-        moment = parse_timestamp(line.timestamp)
-        at_time = UNTIMED if moment is None else moment
+        at_time = time_of(line.timestamp)
         run = Run(state.session, state.session or "session", None, state.agent, at_time)
         if kind in ("gemini", "message_update"):
             return self._answer(run, line, whole) or Drop("repeated_message")

@@ -15,8 +15,8 @@ from lastsignal.core.aliases.gemini.tool_results import judge_failure
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 AGENT = "gemini-cli"
 _ABSENT = msgspec.Raw(b"")
@@ -108,13 +108,13 @@ class StreamDecoder:
             )
         elif not self.state.session and text_of(line.tool_id) is None and line.stats is None:
             raise NotThisDialect  # words that many layouts have, and nothing of Gemini before them
-        moment = parse_timestamp(line.timestamp)
+        moment = time_of(line.timestamp)
         run = Run(
             self.state.session,
             self.state.session or "session",
             None,
             AGENT,
-            UNTIMED if moment is None else moment,
+            moment,
         )
         return self._read(line, kind, run)
 

@@ -29,8 +29,8 @@ from lastsignal.core.aliases.langchain.messages import (
 )
 from lastsignal.core.aliases.session_runs import remember
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _TYPES = frozenset({"task", "task_result", "checkpoint"})
 _NO_ID = "\0"
@@ -270,10 +270,10 @@ class GraphDebugDecoder:
         return event
 
     def _event(self, line: _Line, **fields: Any) -> Event:
-        timestamp = parse_timestamp(line.timestamp)
+        timestamp = time_of(line.timestamp)
         name = text_of(line.payload.name)
         return Event(
-            timestamp=UNTIMED if timestamp is None else timestamp,
+            timestamp=timestamp,
             trace_id=f"{self._source}#{self.state.runs}" if self.state.runs > 1 else "",
             operation=name,
             agent=name,

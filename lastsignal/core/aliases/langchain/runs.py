@@ -35,7 +35,7 @@ from lastsignal.core.aliases.leaf_errors import ToldFailures
 from lastsignal.core.aliases.session_runs import remember
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import UNTIMED, Event, EventType
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.timestamps import parse_timestamp, time_of
 
 _STARTS: dict[str, EventType] = {
     "model": "model_call",
@@ -169,7 +169,7 @@ class RunsDecoder:
 
     def _end(self, run: Run, run_id: str, known: KnownRun) -> Event:
         ended_at = parse_timestamp(run.end_time)
-        end = self._event(run_id, known, _ENDS[known.kind], ended_at)
+        end = self._event(run_id, known, _ENDS[known.kind], time_of(run.end_time))
         end.status = "completed"
         if run.error:
             status, error = judge_error(run.error)

@@ -15,8 +15,8 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.error_text import error_in_text
 from lastsignal.core.aliases.fields import text_of
 from lastsignal.core.aliases.provider_text import provider_error
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
 _ERRORS = frozenset({"ERROR", "CRITICAL"})
@@ -101,9 +101,9 @@ class AppLogDecoder:
 
 
 def _event(line: _Line, **fields: Any) -> Event:
-    timestamp = parse_timestamp(line.timestamp)
+    timestamp = time_of(line.timestamp)
     return Event(
-        timestamp=UNTIMED if timestamp is None else timestamp,
+        timestamp=timestamp,
         trace_id=text_of(line.trace_id) or text_of(line.session_id) or "",
         **fields,
     )

@@ -15,8 +15,8 @@ import msgspec
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, count_of, list_of, mapping_of, text_of
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _RETRIED = re.compile(r"LiteLLM Retried: (\d{1,6}) times(?:, LiteLLM Max Retries: (\d{1,6}))?")
 _RETRIES_HEADER = "x-litellm-attempted-retries"
@@ -92,12 +92,12 @@ class PayloadDecoder:
 
 
 def _call(payload: _Payload) -> tuple[Event, Event]:
-    started_at, ended_at = parse_timestamp(payload.startTime), parse_timestamp(payload.endTime)
+    started_at, ended_at = time_of(payload.startTime), time_of(payload.endTime)
     is_tool = payload.call_type == _MCP_CALL
     model = text_of(payload.model)
     tool = text_of(at(payload.metadata, "mcp_tool_call_metadata", "name"))
     start = Event(
-        timestamp=UNTIMED if started_at is None else started_at,
+        timestamp=started_at,
         trace_id=text_of(payload.trace_id) or text_of(payload.session_id) or "",
         event_type="tool_call" if is_tool else "model_call",
         operation=(tool if is_tool else None) or model or text_of(payload.call_type),
@@ -107,7 +107,7 @@ def _call(payload: _Payload) -> tuple[Event, Event]:
     )
     end = msgspec.structs.replace(start, status="completed", metadata=_facts(payload))
     end.event_type = "tool_result" if is_tool else "model_call"
-    end.timestamp = UNTIMED if ended_at is None else ended_at
+    end.timestamp = ended_at
     if end.timestamp >= start.timestamp:
         end.duration_seconds = end.timestamp - start.timestamp
     return start, end

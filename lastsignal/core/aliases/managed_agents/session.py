@@ -23,8 +23,8 @@ from lastsignal.core.aliases.managed_agents.records import (
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, remember, replace
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _TOOL_USES = frozenset({"agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use"})
 _TOOL_RESULTS = frozenset({"agent.tool_result", "agent.mcp_tool_result", "user.custom_tool_result"})
@@ -80,8 +80,7 @@ class ManagedDecoder:
     def _event(self, event: SessionEvent, event_id: str) -> Decoded:
         state = self.state
         kind = event.type if isinstance(event.type, str) else ""
-        moment = parse_timestamp(event.processed_at)
-        at_time = UNTIMED if moment is None else moment
+        at_time = time_of(event.processed_at)
         agent = text_of(event.agent_name) or state.agent
         run = Run(state.session, state.session or "session", None, agent, at_time)
         if kind == "session.error":

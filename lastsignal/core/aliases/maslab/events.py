@@ -28,8 +28,8 @@ from lastsignal.core.aliases.maslab.outcomes import judge_end
 from lastsignal.core.aliases.maslab.records import ObsEvent, RunState, has_no_order, id_of, parts_of
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _AGENTS = frozenset({"execution", "mas_call"})
 _TOOLS = frozenset(
@@ -280,10 +280,10 @@ class ObsEventDecoder:
             self.state.trace_id = f"{self._source}#{self.state.runs}" if self.state.runs > 1 else ""
 
     def _maker(self, line: ObsEvent) -> Callable[..., Event]:
-        moment = parse_timestamp(line.timestamp)
+        moment = time_of(line.timestamp)
         return partial(
             Event,
-            timestamp=UNTIMED if moment is None else moment,
+            timestamp=moment,
             trace_id=self.state.trace_id,
             agent=text_of(line.agent_id),
         )

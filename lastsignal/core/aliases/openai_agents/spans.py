@@ -29,8 +29,8 @@ from lastsignal.core.aliases.openai_agents.records import (
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event, EventType
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event, EventType
+from lastsignal.core.timestamps import time_of
 
 _MODELS = frozenset({"generation", "response", "transcription", "speech"})
 _HANDLED = "(non-fatal)"
@@ -280,9 +280,9 @@ class AgentsDecoder:
 
     @staticmethod
     def _event(span: Span, event_type: EventType, time: object) -> Event:
-        timestamp = parse_timestamp(time)
+        timestamp = time_of(time)
         return Event(
-            timestamp=UNTIMED if timestamp is None else timestamp,
+            timestamp=timestamp,
             trace_id=text_of(span.trace_id) or "",
             event_type=event_type,
             status="started",

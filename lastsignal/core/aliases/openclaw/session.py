@@ -19,8 +19,8 @@ from lastsignal.core.aliases.openclaw.tool_results import judge_result, text_in
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import Run, remember
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import parse_timestamp, time_of
 
 _ABSENT = msgspec.Raw(b"")
 _ATTEMPTS = 4
@@ -209,9 +209,8 @@ class SessionDecoder:
         return end
 
     def _run(self, timestamp: Any) -> Run:
-        moment = parse_timestamp(timestamp)
+        at_time = time_of(timestamp)
         session = self.state.session
-        at_time = UNTIMED if moment is None else moment
         return Run(session, session or "session", None, "main", at_time)
 
 

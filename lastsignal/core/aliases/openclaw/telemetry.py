@@ -16,8 +16,8 @@ from lastsignal.core.aliases.fields import amount_of, count_of, text_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, replace
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _TYPES = frozenset({"agent.start", "agent.end", "tool.start", "tool.end", "llm.usage"})
@@ -82,10 +82,10 @@ class TelemetryDecoder:
             return Drop("message")
         if kind not in _TYPES:
             raise NotThisDialect
-        moment = parse_timestamp(line.ts)
+        moment = time_of(line.ts)
         session = text_of(line.sessionKey) or ""
         agent = text_of(line.agentId) or "openclaw"
-        run = Run(session, session or agent, None, agent, UNTIMED if moment is None else moment)
+        run = Run(session, session or agent, None, agent, moment)
         events = self._read(line, kind, run)
         for event in events:
             event.sequence = count_of(line.seq)

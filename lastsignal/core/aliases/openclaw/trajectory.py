@@ -16,8 +16,8 @@ from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, replace
-from lastsignal.core.events import UNTIMED, Event, Status
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event, Status
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _SCHEMA = "openclaw-trajectory"
@@ -70,9 +70,8 @@ class TrajectoryDecoder:
             raise NotThisDialect from None
         if line.traceSchema != _SCHEMA:
             raise NotThisDialect
-        moment = parse_timestamp(line.ts)
+        at_time = time_of(line.ts)
         trace = text_of(line.runId) or text_of(line.sessionId) or ""
-        at_time = UNTIMED if moment is None else moment
         run = Run(trace, trace or "session", None, "openclaw", at_time)
         if line.type == "prompt.submitted":
             events = run.open(self.state.open_runs)

@@ -20,8 +20,8 @@ from lastsignal.core.aliases.opencode.parts import (
     usage,
 )
 from lastsignal.core.aliases.session_runs import Run, remember
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _TYPES = frozenset({"step_start", "step_finish", "tool_use", "text", "reasoning", "error"})
@@ -73,8 +73,8 @@ class StreamDecoder:
         session, kind = text_of(line.sessionID), line.type
         if session is None or not isinstance(kind, str) or kind not in _TYPES:
             raise NotThisDialect
-        moment = parse_timestamp(line.timestamp)
-        run = Run(session, session, None, AGENT, UNTIMED if moment is None else moment)
+        moment = time_of(line.timestamp)
+        run = Run(session, session, None, AGENT, moment)
         if kind == "error":
             return self._error(run, line)
         part = part_of(line.part)

@@ -14,8 +14,8 @@ import msgspec
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, remember
-from lastsignal.core.events import UNTIMED, Event, Status
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event, Status
+from lastsignal.core.timestamps import time_of
 
 AGENT = "OpenHands"
 _PLACE = re.compile(r"(?:^|/)([^/]+)/(?:events/(?:event-)?\d+[^/]*|base_state)\.json$")
@@ -49,8 +49,8 @@ class Conversation:
 
     def run_at(self, time: object) -> Run:
         """Return the turn at a record's time."""
-        moment = parse_timestamp(time)
-        return Run(self._trace_id, "turn", None, AGENT, UNTIMED if moment is None else moment)
+        moment = time_of(time)
+        return Run(self._trace_id, "turn", None, AGENT, moment)
 
     def is_new(self, key: str | None) -> bool:
         """Note a call's id; False where it was told before."""

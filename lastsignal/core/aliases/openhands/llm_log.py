@@ -15,8 +15,8 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, NotThisDialect
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
-from lastsignal.core.events import UNTIMED, Event
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import Event
+from lastsignal.core.timestamps import time_of
 
 _ABSENT = msgspec.Raw(b"")
 _FILE = re.compile(r"([^/]+)-\d{9,}(?:\.\d+)?(?:-\w+)?(?:-error)?\.json$")
@@ -67,14 +67,14 @@ def call_events(data: bytes, model: str | None, **place: Any) -> list[Event]:
     entry = _decode(data)
     response = _response_of(entry)
     model = model_of(response) or model
-    ended, seconds = parse_timestamp(entry.timestamp), amount_of(entry.latency_sec)
+    ended, seconds = time_of(entry.timestamp), amount_of(entry.latency_sec)
     place |= {
         "event_type": "model_call",
         "operation": model or "model",
         "model": model,
         "call_id": text_of(response.id),
     }
-    end = Event(timestamp=UNTIMED if ended is None else ended, status="completed", **place)
+    end = Event(timestamp=ended, status="completed", **place)
     error = unwrap_error(entry.error)
     if error.message and not list_of(response.choices):  # what was answered has not failed
         error.write(end)
@@ -82,7 +82,7 @@ def call_events(data: bytes, model: str | None, **place: Any) -> list[Event]:
         write_usage(end, response.usage)
         end.cost_usd = amount_of(entry.cost)
         end.finish_reason = text_of(at(response.choices, 0, "finish_reason"))
-    if ended is None or seconds is None or seconds < 0:
+    if ended != ended or seconds is None or seconds < 0:
         return [end]
     end.duration_seconds = seconds
     return [Event(timestamp=ended - seconds, status="started", **place), end]

@@ -9,7 +9,7 @@ from lastsignal.core.aliases.otel.readings import Outcome, Reading
 from lastsignal.core.aliases.otel.spans import Span
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.error_classes import classify
-from lastsignal.core.events import UNTIMED, Event, EventType, Metadata, Status
+from lastsignal.core.events import Event, EventType, Metadata, Status
 
 _TYPES: dict[str, tuple[EventType, EventType]] = {
     "agent": ("agent_start", "agent_end"),
@@ -115,7 +115,7 @@ def _event(
     span: Span, reading: Reading, event_type: EventType, status: Status, time: float | None
 ) -> Event:
     return Event(
-        timestamp=UNTIMED if time is None else time,
+        timestamp=span.untimed if time is None else time,
         trace_id=reading.trace_id or span.trace_id,
         event_type=event_type,
         operation=reading.operation or None,

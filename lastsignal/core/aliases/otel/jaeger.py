@@ -22,6 +22,7 @@ from lastsignal.core.aliases.otel.spans import (
     span_kind,
     span_status,
     span_time,
+    untimed_by,
 )
 
 _ABSENT = msgspec.Raw(b"")
@@ -110,6 +111,7 @@ def _span(data: bytes, offset: int) -> Span | None:
         parent_id=normalise_id(parent) or None,
         kind=span_kind(tags.get("span.kind")),
         start=start,
+        untimed=untimed_by((start, raw.startTime)),
         end=None if start is None or duration is None else span_time(start + duration / 1e6),
         status=_status(tags),
         status_message=text_of(tags.get("otel.status_description")),

@@ -24,6 +24,7 @@ from lastsignal.core.aliases.otel.spans import (
     span_kind,
     span_status,
     span_time,
+    untimed_by,
 )
 
 _ABSENT = msgspec.Raw(b"")
@@ -155,6 +156,9 @@ def _scope_spans(data: bytes, base: int) -> Iterator[Span]:
 def _span(data: bytes, scope: str, offset: int) -> Span:
     raw = _decode_span(data)
     status = raw.status
+    begun = raw.startTimeUnixNano or raw.start_time_unix_nano
+    ended = raw.endTimeUnixNano or raw.end_time_unix_nano
+    start, end = span_time(begun), span_time(ended)
     return Span(
         name=text_of(raw.name) or "",
         trace_id=normalise_id(raw.traceId or raw.trace_id),
@@ -162,8 +166,9 @@ def _span(data: bytes, scope: str, offset: int) -> Span:
         parent_id=normalise_id(raw.parentSpanId or raw.parent_span_id) or None,
         kind=span_kind(raw.kind),
         has_remote_parent=(count_of(raw.flags) or 0) & _REMOTE_PARENT == _REMOTE_PARENT,
-        start=span_time(raw.startTimeUnixNano or raw.start_time_unix_nano),
-        end=span_time(raw.endTimeUnixNano or raw.end_time_unix_nano),
+        start=start,
+        end=end,
+        untimed=untimed_by((start, begun), (end, ended)),
         status=span_status(at(status, "code")),
         status_message=text_of(at(status, "message")),
         attributes=read_attributes(raw.attributes, READS),

@@ -22,6 +22,7 @@ from lastsignal.core.aliases.otel.spans import (
     span_kind,
     span_status,
     span_time,
+    untimed_by,
 )
 
 _ABSENT = msgspec.Raw(b"")
@@ -77,14 +78,16 @@ def read_span(data: bytes, offset: int = 0) -> Span | None:
     if isinstance(status, dict):
         message = status.get("description") or status.get("message")
         status = status.get("status_code", status.get("code"))
+    start, end = span_time(raw.start_time), span_time(raw.end_time)
     return Span(
         name=raw.name,
         trace_id=normalise_id(at(raw.context, "trace_id") or raw.trace_id),
         span_id=normalise_id(at(raw.context, "span_id") or raw.span_id) or anonymous_id(data),
         parent_id=normalise_id(raw.parent_id or raw.parent_span_id) or None,
         kind=span_kind(raw.kind),
-        start=span_time(raw.start_time),
-        end=span_time(raw.end_time),
+        start=start,
+        end=end,
+        untimed=untimed_by((start, raw.start_time), (end, raw.end_time)),
         status=span_status(status),
         status_message=text_of(message),
         attributes=read_attributes(raw.attributes, READS),

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.events import UNTIMED
+from lastsignal.core.timestamps import UNREADABLE, parse_timestamp, time_of
 
 SpanStatus = Literal["unset", "ok", "error"]
 
@@ -48,6 +49,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its encoding says that its parent is another program's."""
     start: float | None = None
     end: float | None = None
+    untimed: float = UNTIMED
+    """What stands for the time that it lacks: UNTIMED or UNREADABLE."""
     status: SpanStatus = "unset"
     status_message: str | None = None
     attributes: Mapping[str, Any] = {}
@@ -124,6 +127,16 @@ def span_time(value: object) -> float | None:
         fraction, seconds = modf(value / 1e9)
         return parse_timestamp(int(seconds) * 1_000_000 + round(fraction * 1e6))
     return parse_timestamp(value)
+
+
+def untimed_by(*told: tuple[float | None, object]) -> float:
+    """Return what stands for the times that a span lacks, see `Span.untimed`.
+
+    Args:
+        told: each time as it was read, and as it is written.
+    """
+    is_damaged = any(read is None and time_of(raw) is UNREADABLE for read, raw in told)
+    return UNREADABLE if is_damaged else UNTIMED
 
 
 def span_status(code: object) -> SpanStatus:

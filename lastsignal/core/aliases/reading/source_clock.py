@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lastsignal.core.events import Event
 from lastsignal.core.framing.records import Record, Unwrapped
-from lastsignal.core.timestamps import parse_timestamp
+from lastsignal.core.timestamps import UNREADABLE, parse_timestamp
 
 AHEAD_SECONDS = 86_400.0
 """How far ahead of the world, and of the records before it, a record's time counts as damage: one
@@ -35,6 +35,7 @@ class SourceClock:
         zone."""
         self.ingest_time = ingest_time
         self._mend = mend
+        self._damaged = -1  # the offset of the latest record with a time that cannot be
 
     @property
     def latest(self) -> float:
@@ -52,21 +53,33 @@ class SourceClock:
         timestamp = event.timestamp
         if timestamp > self.highest:
             is_near = timestamp <= self.latest
-            self.highest = timestamp if is_near else self.leap(event, self.highest)
+            self.highest = timestamp if is_near else self.leap(event, self.highest, record[1])
         elif timestamp != timestamp:
-            if event.timestamp_source != "record":
-                self._mend("unusable_time", event.line)
+            if timestamp is UNREADABLE or event.timestamp_source != "record":
+                self._note_damage(event, record[1])
             self._lend(event, record, front)
         elif timestamp < self.lent - LEAST_ZONE:
             self.highest = self.turn_back(timestamp)
 
-    def leap(self, event: Event, highest: float) -> float:
-        """Take the time of an event that lies far after `now`, or not; return the highest time."""
+    def leap(self, event: Event, highest: float, offset: int | None = None) -> float:
+        """Take the time of an event that lies far after `now`, or not; return the highest time.
+
+        Args:
+            event: the one.
+            highest: time of those before.
+            offset: of its record, where that is not its own.
+        """
         if not _leaps(event.timestamp, highest):
             return event.timestamp  # the world's clock is behind, not the record's ahead
-        self._mend("unusable_time", event.line)
+        self._note_damage(event, event.offset if offset is None else offset)
         self._inherit(event, highest)
         return highest
+
+    def _note_damage(self, event: Event, offset: int) -> None:
+        """Count a record once, however many events it gave."""
+        if offset != self._damaged:
+            self._damaged = offset
+            self._mend("unusable_time", event.line)
 
     def turn_back(self, timestamp: float) -> float:
         """Return the clock of a program that lives in another zone than who wraps its lines."""

@@ -23,7 +23,7 @@ from lastsignal.core.aliases.otel import semantics
 from lastsignal.core.aliases.otel.attributes import read_attributes
 from lastsignal.core.aliases.otel.decoder import SpanDecoder
 from lastsignal.core.aliases.otel.readings import Kind, Reading
-from lastsignal.core.aliases.otel.spans import Span, anonymous_id, span_time
+from lastsignal.core.aliases.otel.spans import Span, anonymous_id, span_time, untimed_by
 from lastsignal.core.events import Status
 
 _ABSENT = msgspec.Raw(b"")
@@ -140,6 +140,7 @@ def _span(data: bytes, offset: int) -> Span | None:
         parent_id=text_of(raw.parentObservationId),
         start=start,
         end=end,
+        untimed=untimed_by((start, raw.startTime), (end, raw.endTime)),
         status="error" if raw.level == "ERROR" else "unset",
         status_message=text_of(raw.statusMessage),
         attributes={**attributes, _OWN: raw},

@@ -25,6 +25,7 @@ from lastsignal.core.aliases.otel.spans import (
     normalise_id,
     span_status,
     span_time,
+    untimed_by,
 )
 
 _ABSENT = msgspec.Raw(b"")
@@ -123,13 +124,17 @@ def _span(data: bytes, offset: int, trace: str) -> Span | None:
     attributes = _unwrapped(read_attributes(raw.attributes, _READS))
     named = trace or text_of(attributes.get("mlflow.traceRequestId"))
     own = normalise_id(raw.trace_id or at(raw.context, "trace_id"))
+    begun = raw.start_time_unix_nano or raw.start_time
+    ended = raw.end_time_unix_nano or raw.end_time
+    start, end = span_time(begun), span_time(ended)
     return Span(
         name=text_of(raw.name) or "",
         trace_id=named or own,
         span_id=normalise_id(raw.span_id or at(raw.context, "span_id")) or anonymous_id(data),
         parent_id=normalise_id(raw.parent_span_id or raw.parent_id) or None,
-        start=span_time(raw.start_time_unix_nano or raw.start_time),
-        end=span_time(raw.end_time_unix_nano or raw.end_time),
+        start=start,
+        end=end,
+        untimed=untimed_by((start, begun), (end, ended)),
         status=span_status(at(raw.status, "code") or raw.status_code),
         status_message=text_of(at(raw.status, "message")) or text_of(raw.status_message),
         attributes=attributes,
