@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+import pytest
+
 Make = Callable[..., Any]
 
 WINDOW = {
@@ -76,3 +79,14 @@ def test_a_sum_that_no_call_tells_is_counted(bench: Make) -> None:
 
     diagnosis = work.diagnosis()
     assert (diagnosis.input_tokens, diagnosis.cost_usd, diagnosis.calls) == (7, 0.5, 1)
+
+
+@pytest.mark.parametrize("metadata", [{"goes_on": True}, msgspec.Raw(b'{"goes_on":true}')])
+def test_an_agent_that_goes_on_has_not_ended_before(bench: Make, metadata: Any) -> None:
+    work = bench(WINDOW).see(0, "agent_start", "started", agent="a").call(1).done(2)
+    work = work.see(3, "agent_end", "completed", agent="a")
+    assert counted(work)[0] == "succeeded"
+
+    work = work.see(4, "agent_start", "started", agent="a", metadata=metadata)
+
+    assert counted(work)[0] == "unfinished"

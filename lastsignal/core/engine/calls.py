@@ -15,7 +15,7 @@ from lastsignal.core.engine.traces import (
     TraceState,
     mark_of,
 )
-from lastsignal.core.events import GOES_ON, Event
+from lastsignal.core.events import GOES_ON, Event, metadata_of
 
 Account = Callable[[Event, TraceState], bool | None]
 """Takes an event; true for one that is a word about the trace and no part of it."""
@@ -91,7 +91,7 @@ def start_agent(event: Event, trace: TraceState) -> None:
     name = event.agent or event.operation
     if name and name not in trace.agents and len(trace.agents) < MAX_AGENTS:
         trace.agents.append(name)
-    if isinstance(event.metadata, dict) and GOES_ON in event.metadata:
+    if metadata_of(event).get(GOES_ON) is True:
         _take_back_end(trace)
     else:
         trace.note(event)
