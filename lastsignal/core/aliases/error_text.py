@@ -79,9 +79,19 @@ class ErrorFields:
         event.http_status = self.http_status
 
 
+_NO_ERRORS = frozenset(
+    {"none", "null", "nil", "n/a", "na", "no", "no error", "no errors", "undefined", "false", "-"}
+)
+
+
+def is_no_error(text: str) -> bool:
+    """Whether a text stands where an error would, and says that there is none."""
+    return len(text) < 12 and text.strip().lower() in _NO_ERRORS
+
+
 def unwrap_error(value: object) -> ErrorFields:
     """Read an error of any shape: text, repr plus traceback, or objects nested up to 4 levels."""
-    if value is None or value is False or value == "" or value == {}:
+    if not value or (isinstance(value, str) and is_no_error(value)):
         return ErrorFields()
     if isinstance(value, Mapping):
         return _from_mapping(value, 0)

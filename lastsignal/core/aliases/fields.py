@@ -15,11 +15,11 @@ _WORDS: dict[Status, str] = {
     ),
     "completed": (
         "completed complete ok success succeeded successful done finished end ended idle "
-        "submitted passed resolved unset"
+        "submitted passed resolved unset status_code_ok status_code_unset"
     ),
     "failed": (
         "failed fail failure error errored exception rejected stuck crashed fatal "
-        "timeout timed_out timedout err ko"
+        "timeout timed_out timedout err ko status_code_error"
     ),
     "aborted": (
         "aborted abort cancelled canceled interrupted turn_aborted aborted_streaming skipped "
@@ -41,6 +41,16 @@ def text_of(value: object) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return None
+
+
+def label_of(value: object) -> str | None:
+    """Return a non-empty string, else None: the number of a step names nothing."""
+    return value or None if isinstance(value, str) else None
+
+
+def code_name_of(value: object) -> str | None:
+    """Return a code that is a word (`RESOURCE_EXHAUSTED`), None for a number."""
+    return value or None if isinstance(value, str) and not value.isdecimal() else None
 
 
 def count_of(value: object) -> int | None:

@@ -16,12 +16,15 @@ from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import (
     amount_of,
     attempt_of,
+    code_name_of,
     count_of,
     error_class_of,
+    label_of,
     text_of,
 )
 from lastsignal.core.aliases.flat_doubts import looks_flat, says_what_crashed
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable, Happened
+from lastsignal.core.aliases.flat_verdict import verdict_of
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import UNTIMED, Event, EventType, Status
@@ -114,7 +117,7 @@ class FlatDecoder:
             timestamp=UNTIMED if timestamp is None else timestamp,
             trace_id=read(record, "trace_id", text_of) or "",
             event_type=event_type,
-            operation=read(record, "operation", text_of),
+            operation=read(record, "operation", label_of),
             error_message=error.message,
             attempt=read(record, "attempt", attempt_of),
             metadata=self._metadata(record),
@@ -122,7 +125,9 @@ class FlatDecoder:
             call_id=read(record, "call_id", text_of),
             parent_id=read(record, "parent_id", text_of),
             http_status=read(record, "http_status", http_status_of) or error.http_status,
-            error_type=read(record, "error_type", text_of) or error.type,
+            error_type=read(record, "error_type", text_of)
+            or error.type
+            or read(record, "http_status", code_name_of),
             model=read(record, "model", text_of),
             input_tokens=read(record, "input_tokens", count_of),
             output_tokens=read(record, "output_tokens", count_of),
@@ -141,9 +146,10 @@ class FlatDecoder:
 
     def _judge(self, event: Event, record: Mapping[str, Any], implied: Status | None) -> None:
         """Settle status and error: a status word, the event's own word, what the output says."""
-        status = self._table.status(record)
-        if status is None and event.http_status is None:
+        word = self._table.status(record)
+        if word is None and event.http_status is None:
             event.http_status = http_status_of(record.get("status"))
+        status = verdict_of(record, word, event)
         if (
             event.event_type == "tool_result"
             and status in (None, "completed")
@@ -157,15 +163,27 @@ class FlatDecoder:
                 event.error_type = event.error_type or hidden.type
         if status is None:
             status = "failed" if event.error_message else implied
+        elif status == "failed" and _is_timeout(self._table.find(record, "status")):
+            event.error_type = event.error_type or "timeout"
         elif status == "completed" and implied == "failed":
             status = implied
             if event.event_type == "process_error" and not says_what_crashed(event, record):
                 event.event_type = "agent_end"  # it says that all went well, and not what crashed
         event.status = status
+        if event.event_type == "tool_result" and status == "failed" and not event.error_message:
+            self._read_answer(event, record)
         if event.event_type == "model_call":
             event.operation = event.operation or event.model
         if status == "completed" or (status == "started" and event.event_type != "retry"):
             event.error_message = None
+
+    def _read_answer(self, event: Event, record: Mapping[str, Any]) -> None:
+        """Of a call that is said to have failed, what it has answered is what went wrong."""
+        answer = self._table.find(record, "output") or record.get("content")
+        if isinstance(answer, str):
+            error = unwrap_error(answer)
+            event.error_message = error.message
+            event.error_type = event.error_type or error.type
 
     def _is_only_called_crash(self, record: dict[str, Any], named: Happened) -> bool:
         """Whether one word, which is none of our own schema, is all that tells of a crash."""
@@ -193,6 +211,10 @@ class FlatDecoder:
             if value is not None and key not in self._mapped and key != "metadata"
         }
         return {**rest, **metadata} if isinstance(metadata, dict) else rest
+
+
+def _is_timeout(word: object) -> bool:
+    return isinstance(word, str) and word.lower().replace("_", "") in ("timeout", "timedout")
 
 
 def _shape(record: Mapping[str, Any], named: Happened | None) -> int:

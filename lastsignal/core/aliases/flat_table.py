@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from lastsignal.core.aliases.fields import at, number_of, status_of, text_of
+from lastsignal.core.aliases.fields import at, number_of, text_of
+from lastsignal.core.aliases.flat_verdict import status_in
 from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
 from lastsignal.core.events import EventType, Status
 from lastsignal.core.timestamps import EARLIEST, LATEST, parse_timestamp
@@ -70,7 +71,7 @@ class AliasTable:
             word = str(value).lower() if isinstance(value, bool) else text_of(value)
             if word is not None and word in self.status_words:
                 return self.status_words[word]
-        return status_of(value)
+        return status_in(value)
 
     def timestamp(self, record: Mapping[str, Any]) -> float | None:
         """Return the record's time in epoch seconds."""

@@ -60,6 +60,7 @@ ALIASES: dict[str, tuple[str, ...]] = _split(
         """,
         "http_status": """
             http_status status_code statusCode error_code errorCode error_status
+            api_error_status apiErrorStatus
             metadata.status_code metadata.http_status error.status
             error.status_code error.code
         """,

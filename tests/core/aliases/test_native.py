@@ -22,6 +22,7 @@ from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event, as_plain
 from lastsignal.core.framing import Record
 from lastsignal.core.judging import judge
+from lastsignal.core.packing import keepable
 
 T0 = 1_780_000_000.0
 TOLERANT = tuple(
@@ -40,6 +41,7 @@ texts = st.sampled_from(
         "ValueError: bad\n  at x",
         "Error: not found",
         "fine",
+        "None",
         "",
         " ",
         None,
@@ -84,6 +86,10 @@ SAID: dict[str, st.SearchStrategy[Any]] = {
     "output": texts,
     "args": values,
     "anything": values,
+    "success": st.sampled_from([True, False, None, "no"]),
+    "is_error": st.sampled_from([True, False, None]),
+    "exit_code": st.sampled_from([0, 1, None, "exit_cost"]),
+    "level": st.sampled_from(["INFO", "ERROR", None, 3]),
 }
 """What may stand beside, or instead of, what an exact record says."""
 NOTED: dict[str, st.SearchStrategy[Any]] = {
@@ -165,7 +171,7 @@ def placed(*records: dict[str, Any] | bytes) -> list[Record]:
 def told(reader: Reader, events: list[Event]) -> object:
     """Return all that a reader has made of its records."""
     counts = reader.skipped, reader.mended, list(reader.formats), reader.clock
-    return [_can_be(as_plain(event)) for event in events], counts
+    return [keepable(_can_be(as_plain(event))) for event in events], counts
 
 
 USED = ("input_tokens", "output_tokens", "cost_usd", "finish_reason")
@@ -274,6 +280,7 @@ def test_what_people_note_in_the_metadata_is_read_on_the_fast_path(
         {"timestamp": int(T0 * 1000)},
         {"status": None},
         {"metadata": None},
+        {"success": True, "level": "INFO", "exit_code": 0},
     ],
 )
 def test_what_a_source_always_writes_is_exact_from_its_second_record_on(
@@ -292,6 +299,25 @@ def test_what_a_source_always_writes_is_exact_from_its_second_record_on(
     assert isinstance(expected, Event)
     judge(expected)
     assert as_plain(event) == as_plain(expected) | {"framework": "native"}
+
+
+def test_a_call_whose_operation_has_another_name_is_called_so_in_each_record() -> None:
+    called = exact(event_type="tool_call", operation=None, status="started", model="m")
+    called = called | {"tool": "t"}
+    reader = Reader("f", LADDER, T0)
+
+    events = reader.read(placed(exact(), called, called, called))
+
+    assert [event.operation for event in events] == ["search", "t", "t", "t"]
+
+
+def test_what_says_that_it_failed_is_not_passed_over() -> None:
+    fine = exact() | {"success": True, "level": "INFO"}
+    reader = Reader("f", LADDER, T0)
+
+    events = reader.read(placed(fine, fine, fine | {"success": False}, fine | {"status": None}))
+
+    assert [event.status for event in events] == ["completed", "completed", "failed", "completed"]
 
 
 def test_ever_new_names_are_learnt_up_to_a_bound() -> None:

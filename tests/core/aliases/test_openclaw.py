@@ -262,7 +262,7 @@ def test_telemetry_tells_a_failure_once(read: Read) -> None:
     [
         ({"success": False}, "failed", "the agent ended without success"),
         ({"success": False, "error": True}, "failed", "the agent ended without success"),
-        ({"success": False, "error": "-"}, "failed", "-"),
+        ({"success": False, "error": "-"}, "failed", "the agent ended without success"),
         ({"success": True, "error": "disk full"}, "failed", "disk full"),
         ({"success": True, "error": ""}, "completed", None),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.error_text import error_in_text
+from lastsignal.core.aliases.error_text import error_in_text, is_no_error
 from lastsignal.core.aliases.native.metadata import (
     NONE,
     decode_answered,
@@ -40,6 +40,8 @@ def _reader(decode: Callable[[bytes], ExactRecord]) -> Callable[[bytes], Event |
             if status == "failed" or (kind == "process_error" and status in _UNTOLD):
                 return None  # its output may tell of what; and no crash has gone well
             if status is None:
+                if event.http_status or event.error_type or event.error_class:
+                    return None
                 event.status = _IMPLIED[kind]
             if event.metadata is not NONE:
                 decode_noted, read_noted = (_BEGUN if status == "started" else _DONE)[kind]
@@ -75,6 +77,8 @@ def _read_failure(event: ExactRecord, error: str) -> bool:
     status = event.status or "failed"
     if status != "failed" and (event.event_type != "retry" or status == "completed"):
         return False  # what goes well has no error, whatever the record says
+    if is_no_error(error):
+        return False
     noted = decode_failed(event.metadata) if event.metadata is not NONE else None
     if noted is not None:
         _read_answered(event, noted)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
 
+from lastsignal.core.aliases.flat_verdict import VERDICTS
 from lastsignal.core.aliases.native.habits import Habits
 from lastsignal.core.aliases.native.metadata import NONE, Amount, Count, HttpError, Name
 from lastsignal.core.aliases.reading.long_names import MAX_NAME
@@ -62,6 +64,8 @@ class HabitualRecord(ExactRecord, kw_only=True, gc=False, forbid_unknown_fields=
     """Whether another name may tell the operation, where the exact one is missing."""
     may_be_identified: ClassVar[bool] = False
     """Whether another name may tell the trace."""
+    verdicts: ClassVar[tuple[tuple[str, Callable[[object], bool]], ...]] = ()
+    """Fields that say that something has failed, if they hold what does."""
     noted: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Which of our fields holds which name of the source's own."""
 
@@ -76,7 +80,12 @@ class HabitualRecord(ExactRecord, kw_only=True, gc=False, forbid_unknown_fields=
         if self.may_be_identified and not self.trace_id:
             return False
         # a call without an operation has been given its model, the very same text
-        return not (self.may_be_named and self.operation is self.model)
+        if self.may_be_named and (self.operation is None or self.operation is self.model):
+            return False
+        return not any(
+            (raw := getattr(self, field)) is not NONE and says_so(msgspec.json.decode(raw))
+            for field, says_so in self.verdicts
+        )
 
     def parse_metadata(self) -> Metadata:
         """Return the metadata, and what stands in the record under names of the source's own."""
@@ -108,6 +117,7 @@ def with_habits(habits: Habits) -> type[HabitualRecord]:
         bases=(HabitualRecord,),
         namespace={
             "noted": noted,
+            "verdicts": tuple((field, VERDICTS[name]) for field, name in noted if name in VERDICTS),
             "may_be_named": "operation" in habits.may_stand_in,
             "may_be_identified": "trace_id" in habits.may_stand_in,
         },
