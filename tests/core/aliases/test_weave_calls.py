@@ -114,3 +114,106 @@ def test_an_exception_that_tells_of_nothing_or_comes_with_a_result_is_no_crash(
     events, _ = read(start("agent", 0, None, "agent"), ended)
     crash = [("process_error", "agent", "failed")] if crashed else []
     assert shape(events)[1:] == [*crash, ("agent_end", "agent", "failed")]
+
+
+CLIENT_OPS = [
+    "weave:///team/project/op/openai.chat.completions.create:v1",
+    "anthropic.Messages.create",
+    "litellm.acompletion",
+    "google.genai.models.Models.generate_content",
+]
+
+
+def untyped(name: str, op: str, begin: int, parent: str | None, **inputs: Any) -> dict[str, Any]:
+    return start(name, begin, parent, **inputs) | {"op_name": op}
+
+
+@pytest.mark.parametrize("op", CLIENT_OPS)
+@pytest.mark.parametrize("form", ["apart", "root first", "root last"])
+def test_without_kinds_the_outermost_call_is_the_run_and_a_clients_op_a_model_call(
+    read: Read, op: str, form: str
+) -> None:
+    run, ran = untyped("run", "work", 0, None), end("run", 5, usage=USAGE)
+    call, called = untyped("chat", op, 1, "run", model="model-x"), end("chat", 2, usage=USAGE)
+    records = {
+        "apart": [run, call, called, ran],
+        "root first": [run | ran, call | called],
+        "root last": [call | called, run | ran],
+    }
+    events, reader = read(*records[form])
+    assert sorted(shape(events)) == [
+        ("agent_end", "work", "completed"),
+        ("agent_start", "work", "started"),
+        ("model_call", "model-x", "completed"),
+        ("model_call", "model-x", "started"),
+    ]
+    assert sum(event.input_tokens or 0 for event in events) == 6
+    assert not reader.skipped
+
+
+@pytest.mark.parametrize("form", ["apart", "root first", "root last"])
+def test_the_exception_of_a_model_call_is_no_crash_of_the_run_that_repeats_it(
+    read: Read, form: str
+) -> None:
+    words = "RateLimitError: 429"
+    run, ran = untyped("run", "work", 0, None), end("run", 5, words)
+    call, called = untyped("chat", CLIENT_OPS[0], 1, "run"), end("chat", 2, words)
+    ran["output"] = called["output"] = None
+    records = {
+        "apart": [run, call, called, ran],
+        "root first": [run | ran, call | called],
+        "root last": [call | called, run | ran],
+    }
+    events, _ = read(*records[form])
+    failed = [event for event in events if event.status == "failed"]
+    assert {event.event_type for event in failed} == {"model_call", "agent_end"}
+    assert {event.error_class for event in failed} == {"rate_limit"}
+
+
+def test_a_root_that_comes_first_and_counts_a_failure_below_leaves_the_cause_to_it(
+    read: Read,
+) -> None:
+    words = "ValueError: no such row in the table"
+    counted = {"success": 0, "error": 2}
+    root = untyped("run", "work", 0, None) | end("run", 5, words, status_counts=counted)
+    leaf = untyped("step", "look_up", 1, "run") | end("step", 2, words, status_counts={"error": 1})
+    root["output"] = leaf["output"] = None
+    events, _ = read(root, leaf)
+    assert {(e.event_type, e.operation) for e in events if e.status == "failed"} == {
+        ("agent_end", "work"),
+        ("tool_result", "look_up"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("inputs", "counts", "is_call"),
+    [
+        ({"model": "model-x"}, {}, True),
+        ({"model": "model-x"}, {"success": 2, "error": 0}, False),
+        ({}, {"success": 1, "error": 0}, True),
+        ({}, {}, False),
+    ],
+)
+def test_a_step_that_used_tokens_by_itself_is_a_model_call(
+    read: Read, inputs: dict[str, Any], counts: dict[str, int], is_call: bool
+) -> None:
+    events, _ = read(
+        untyped("run", "work", 0, None),
+        untyped("ask", "ask", 1, "run", **inputs),
+        end("ask", 2, usage=USAGE, status_counts=counts),
+        end("run", 5, usage=USAGE),
+    )
+    calls = [one for one in events if one.event_type == "model_call"]
+    assert [(one.status, one.input_tokens) for one in calls] == (
+        [("started", None), ("completed", 6)] if is_call else []
+    )
+
+
+def test_a_client_asked_for_embeddings_calls_no_model_for_an_answer(read: Read) -> None:
+    events, _ = read(
+        untyped("run", "work", 0, None),
+        untyped("embed", "openai.embeddings.create", 1, "run"),
+        end("embed", 2),
+        end("run", 5),
+    )
+    assert {event.event_type for event in events} == {"agent_start", "agent_end"}

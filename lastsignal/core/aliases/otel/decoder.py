@@ -87,7 +87,7 @@ class SpanDecoder:
             span, reading, below, lambda message: state.is_known_cause(trace, message)
         )
         events = _events(span, reading, outcome, above)
-        if events and outcome.is_own_failure:
+        if events and outcome.is_own_failure and not reading.names_no_failure:
             state.add_cause(trace, outcome.error.message)
         above.add(reading, outcome, below, span)
         if state.has_started(identity):

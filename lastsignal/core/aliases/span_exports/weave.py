@@ -19,6 +19,7 @@ from lastsignal.core.aliases.otel.decoder import SpanDecoder
 from lastsignal.core.aliases.otel.readings import Kind, Reading
 from lastsignal.core.aliases.otel.spans import Span, span_time
 from lastsignal.core.aliases.otel.surroundings import Surroundings
+from lastsignal.core.aliases.provider_failures import is_of_provider
 from lastsignal.core.aliases.session_runs import remember
 from lastsignal.core.arguments import hash_arguments
 
@@ -33,6 +34,13 @@ _KINDS: dict[str, Kind] = {
     "tool": "tool",
 }
 _ASKED = ("messages", "prompt", "contents", "input")
+_CLIENT_OP = re.compile(
+    r"(?:anthropic|bedrock|cerebras|cohere|google|groq|huggingface|litellm|mistral(?:ai)?|nvidia"
+    r"|openai|vertexai)\.\w[\w.]*",
+    re.IGNORECASE,
+)
+_NO_MODEL_OP = re.compile(r"\.(?:embed\w*|moderations?|rerank\w*|files|images?|runner|agents?)\b")
+"""What the same clients do besides asking a model for an answer."""
 _OWN = "weave"
 """The attribute under which a call's own fields are kept for `interpret`."""
 
@@ -111,9 +119,7 @@ class WeaveDecoder:
         told = self._spans.decode(record)
         if is_end:
             del self._state.started[call_id]
-            if isinstance(told, list):  # its start has been told already
-                told = [e for e in told if e.status != "started" or e.event_type == "retry"]
-        return told or Drop("structural_span")
+        return told
 
     def _read(self, record: bytes) -> list[Span] | Drop:
         call = _call(record)
@@ -164,18 +170,51 @@ def _started(call: _Call) -> Started:
     found = _OP.match(text_of(call.op_name) or "")
     name = found[1] if found else text_of(call.op_name) or "op"
     model = text_of(inputs.get("model"))
-    kind = text_of(at(call.attributes, "weave", "kind"))
-    if kind is None and model and any(asked in inputs for asked in _ASKED):
-        kind = "llm"
+    parent_id = text_of(call.parent_id)
     return Started(
         name=name,
         trace_id=text_of(call.trace_id) or text_of(call.id) or "",
-        parent_id=text_of(call.parent_id),
+        parent_id=parent_id,
         started_at=span_time(call.started_at),
-        kind=kind or "",
+        kind=_kind(call, name, inputs) or ("" if parent_id else "agent"),
         model=model,
         arguments_hash=hash_arguments(inputs) if inputs else None,
     )
+
+
+def _kind(call: _Call, name: str, inputs: dict[str, Any]) -> str | None:
+    """Return the kind that a call has by its attributes, or by whose name and inputs it has.
+
+    Without either the outermost call is the run; what else there is, is a step of it.
+    """
+    kind = text_of(at(call.attributes, "weave", "kind"))
+    if kind in _KINDS:
+        return kind
+    if _CLIENT_OP.fullmatch(name) and not _NO_MODEL_OP.search(name):
+        return "llm"
+    asks = text_of(inputs.get("model")) and any(asked in inputs for asked in _ASKED)
+    return "llm" if asks else None
+
+
+def _has_answered(started: Started, call: _Call) -> bool:
+    """Whether a step used tokens by itself: calls around a model's have its usage added up."""
+    if started.kind or not mapping_of(at(call.summary, "usage")):
+        return False
+    known = sum(_outcomes(call))
+    return known == 1 if known else started.model is not None
+
+
+def _outcomes(call: _Call) -> tuple[int, int]:
+    """Return how many calls went well and failed, of itself and all below; zeros if untold."""
+    counts = mapping_of(at(call.summary, "status_counts"))
+    return count_of(counts.get("success")) or 0, count_of(counts.get("error")) or 0
+
+
+def _is_told_below(call: _Call, error: ErrorFields) -> bool:
+    """Whether the exception of a whole call, which may come before those below it, is theirs."""
+    if any(outcomes := _outcomes(call)):
+        return outcomes[1] > 1
+    return isinstance(call.op_name, str) and is_of_provider(error, error.message or "")
 
 
 def _error(exception: object) -> ErrorFields:
@@ -195,7 +234,8 @@ def _is_doubted(call: _Call) -> bool:
 def interpret(span: Span) -> Reading:
     """Return what a call was: by the kind of its op, or by what it was asked."""
     started, call = span.attributes[_OWN]
-    kind = _KINDS.get(started.kind, "chain")
+    kind = "model" if _has_answered(started, call) else _KINDS.get(started.kind, "chain")
+    error = _error(call.exception)
     usage = mapping_of(at(call.summary, "usage"))
     model = started.model or (next(iter(usage)) if len(usage) == 1 else None)
     used = mapping_of(usage.get(model or "")) or mapping_of(next(iter(usage.values()), None))
@@ -211,7 +251,8 @@ def interpret(span: Span) -> Reading:
         arguments=started.arguments_hash if kind == "tool" else None,
         output=value_of(call.output) if is_tool else None,
         status="failed" if kind == "audit" and span.status == "error" else None,
-        names_no_failure=not is_crash(_error(call.exception), is_doubted=_is_doubted(call)),
+        names_no_failure=_is_told_below(call, error)
+        or not is_crash(error, is_doubted=_is_doubted(call)),
         repeats=True,  # attempts at one request are calls beside one another
         framework="weave",
     )
