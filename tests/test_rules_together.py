@@ -222,6 +222,16 @@ TOGETHER = {
         Run().think(metadata={"cost_usd": 30.0}).think(),
         ("spend_velocity", set(), {"run_vanished"}),
     ),
+    "the limit, not the one call that had failed before it": (
+        Run().think().call("a", 1).think().call("b", 1, "x")
+        .see("audit", operation="turn_limit", status="failed").stop("failed"),
+        ("turn_limit", {"run_failed"}, set()),
+    ),
+    "the tool that failed until the limit": (
+        Run().call("a", 1, "bad").think().call("a", 2, "bad").think().call("a", 3, "bad").think()
+        .call("a", 4, "bad").see("audit", operation="turn_limit", status="failed").stop("failed"),
+        ("repeated_failing_operation", {"turn_limit", "run_failed"}, set()),
+    ),
     "a limit that only the last words of the run tell of": (
         Run().think().call("a", 1).stop("failed", error_message="Stopped due to max iterations."),
         ("turn_limit", {"run_failed"}, set()),

@@ -221,9 +221,12 @@ def is_latest(group: Group, trace: TraceState) -> bool:
     of a tool; a tool that works after it says that the run got on.
 
     Models that fail in several ways, one after the other and none of them working in between, are
-    all of them the last word; so is a tool's call that is made again and fails in another way.
+    all of them the last word; so is a tool's call that is made again and fails in another way. A
+    run that a limit has stopped would have gone on after any failed call.
     """
     latest = group.marks[-1]
+    if trace.stop is not None and latest.event_type in ("tool_result", "model_call"):
+        return False
     place = (latest.timestamp, latest.offset)
     has_worked = trace.worked.get(latest.event_type, place) > place
     if group.run == 1 and has_worked:
