@@ -76,7 +76,8 @@ OUTRIGHT = Table(
         r"insufficient[_ ](?:quota|credit|balance|funds)|exceeded your current quota"
         r"|\bbilling\b|billing_|credit balance|(?:out of|more|enough|included) credits"
         r"|payment required|account_on_hold|plan and billing|(?:monthly|daily) quota"
-        r"|usage limits?\b|\d-?(?:hour|day) limit reached|weekly limit",
+        r"|usage limits?\b|\d-?(?:hour|day) limit reached|weekly limit"
+        r"|quota will reset (?:at|on|(?:after|in) (?:about )?\d+ ?[mhd])",
     ),
     (
         "permission",
@@ -119,7 +120,8 @@ BY_TEXT = Table(
     (
         "rate_limit",
         _code("429") + r"|rate[ _-]?limit|too many requests|throttl"
-        r"|resource (?:has been )?exhausted|resource_exhausted|quota exceeded|exceeded [\w ]*quota",
+        r"|resource (?:has been )?exhausted|resource_exhausted|quota exceeded|exceeded [\w ]*quota"
+        r"|exhausted your (?:capacity|quota)|quota will reset",
     ),
     (
         "overloaded",

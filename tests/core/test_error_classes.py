@@ -12,10 +12,13 @@ SAID = {
         "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 31000.",
         "Rate limit reached for gpt-4o in organization",
         "429 Resource has been exhausted (e.g. check quota).",
+        "You have exhausted your capacity on this model.",
+        "You have exhausted your capacity on this model. Your quota will reset after 4s.",
         "This request would exceed your rate limit of 40,000 input tokens per minute",
         "Too many requests",
     ),
     "quota": (
+        "You have exhausted your capacity on this model. Your quota will reset after 3h12m5s.",
         "Error code: 402 - Insufficient credits. Add more using https://openrouter.ai",
         "This request requires more credits, or fewer max_tokens.",
         "Insufficient Balance",

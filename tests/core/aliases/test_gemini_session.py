@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 from lastsignal.core.aliases.gemini.session import GeminiState, SessionDecoder
 from lastsignal.core.events import Event
@@ -122,6 +123,61 @@ def test_an_api_error_fails_the_run(read: Read) -> None:
     ]
     assert (events[1].error_message, events[1].http_status) == ("The model is overloaded.", 503)
     assert events[1].error_class == "overloaded"
+
+
+@pytest.mark.parametrize(
+    ("text", "error_class"),
+    [
+        ("Connection error: fetch failed", "connection"),
+        ('{"error":{"code":503,"message":"Try later","status":"UNAVAILABLE"}}', "overloaded"),
+        ("You have exhausted your capacity on this model.", "rate_limit"),
+        (
+            "[API Error: You have exhausted your capacity on this model. "
+            "Your quota will reset after 5h2m.]",
+            "quota",
+        ),
+        ("the answer broke off", "unknown"),
+    ],
+)
+def test_an_error_instead_of_an_answer_is_a_failed_call_of_the_model(
+    read: Read, text: str, error_class: str
+) -> None:
+    events, reader = read(
+        HEADER,
+        message("u1", "user", 1, "hi"),
+        message("a1", "gemini", 2, "hello", tokens=TOKENS, model="gem-x"),
+        message("u2", "user", 3, "go on"),
+        message("i1", "info", 3, "Connection error: this is told and no failure"),
+        message("w1", "warning", 3, "503: this neither"),
+        message("e1", "error", 4, text),
+    )
+    assert shape(events)[3:] == [
+        ("agent_start", "gemini-cli", "started"),
+        ("model_call", "gemini", "failed"),
+        ("agent_end", "gemini-cli", "failed"),
+    ]
+    assert {event.error_class for event in events[4:]} == {error_class}
+    assert reader.skipped["notice"] == 2
+
+
+def test_what_the_client_makes_of_a_command_is_no_failed_call(read: Read) -> None:
+    events, reader = read(
+        HEADER,
+        message("u1", "user", 1, "/foo"),
+        message("e1", "error", 1, "Unknown command: /foo"),
+    )
+    assert (events, reader.skipped["notice"]) == ([], 1)
+
+
+def test_a_prompt_that_is_written_again_waits_for_no_second_answer(read: Read) -> None:
+    events, _ = read(
+        HEADER,
+        message("u1", "user", 1, "hi"),
+        message("a1", "gemini", 2, "hello", tokens=TOKENS, model="gem-x"),
+        message("u1", "user", 1, "hi"),
+        message("e1", "error", 4, "Unknown command: /foo"),
+    )
+    assert events[-1].status == "completed"
 
 
 def test_an_error_of_the_interface_between_turns_says_nothing(read: Read) -> None:

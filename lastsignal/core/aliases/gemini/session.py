@@ -32,6 +32,9 @@ _CHANGES = ("$set", "$rewindTo", "$patch")
 # What the client itself says of a turn, in messages of its own.
 _API_ERROR = re.compile(r"\s*[✕✖]?\s*\[API Error: ?(.*?)\]?\s*$", re.DOTALL)
 _CANCELLED = re.compile(r"\s*(?:Request cancelled|User cancelled the request)")
+_COMMANDS = ("/", "?", "!")
+"""What a prompt begins with that goes to the client itself, or to a shell."""
+_OF_PROVIDER = frozenset("connection overloaded quota rate_limit server_error".split())
 _COMPRESSED = re.compile(
     r".{0,40}(?:chat history (?:was|has been) compressed|compressed from)", re.I
 )
@@ -64,6 +67,8 @@ class GeminiState(msgspec.Struct):
     """Messages that are told: calls of the model, and what the client said."""
     calls: dict[str, bool] = {}
     """Tool calls that are told → whether their end is too."""
+    is_asked: bool = False
+    """The latest prompt has no answer yet."""
 
 
 _decode_record = msgspec.json.Decoder(_Record).decode
@@ -164,6 +169,8 @@ class SessionDecoder:
         if kind in ("gemini", "message_update"):
             return self._answer(run, line, whole) or Drop("repeated_message")
         if kind == "user":
+            if remember(state.counted, f"prompt/{text_of(line.id)}", True):
+                state.is_asked = not _text(line.content).startswith(_COMMANDS)
             return Drop("prompt")
         key = f"notice/{text_of(line.id)}"
         if not remember(state.counted, key, True):
@@ -173,6 +180,7 @@ class SessionDecoder:
     def _answer(self, run: Run, line: _Record, whole: bool) -> list[Event]:
         state = self.state
         message = text_of(line.id) or ""
+        state.is_asked = False
         calls = [call for call in list_of(value_of(line.toolCalls)) if isinstance(call, dict)]
         tokens = mapping_of(line.tokens)
         closing = not calls and bool(_text(line.content).strip())
@@ -219,8 +227,6 @@ class SessionDecoder:
     def _notice(self, run: Run, kind: str, text: str) -> list[Event]:
         """What the client says between the messages: only its fixed sentences mean something."""
         state = self.state
-        api_error = _API_ERROR.match(text)
-        is_open = bool(state.open_runs)
         limit = limit_in(text)
         if limit is not None:
             audit = limit_event(run, limit, text)
@@ -230,17 +236,27 @@ class SessionDecoder:
                 audit,
                 *run.close(state.open_runs, "failed", error),
             ]
-        if kind == "error" and (api_error or is_open):
-            error = provider_error(api_error[1] if api_error else text)
-            events = run.open(state.open_runs)
-            failed = run.event(event_type="model_call", operation="gemini")
-            error.write(failed)
-            return [*events, failed, *run.close(state.open_runs, "failed", error)]
+        if kind == "error":
+            return self._failure(run, text)
         if _CANCELLED.match(text):
             return run.close(state.open_runs, "aborted")
         if _COMPRESSED.match(text):
             return [run.event(event_type="audit", operation="compaction", status="completed")]
         return []
+
+    def _failure(self, run: Run, text: str) -> list[Event]:
+        """Tell of the call of the model that failed; between turns the client fails, too."""
+        state = self.state
+        api_error = _API_ERROR.match(text)
+        error = provider_error(api_error[1] if api_error else text)
+        failed = run.event(event_type="model_call", operation="gemini")
+        error.write(failed)
+        in_turn = bool(state.open_runs) or state.is_asked or api_error is not None
+        if not in_turn and failed.error_class not in _OF_PROVIDER:
+            return []
+        state.is_asked = False
+        opening = run.open(state.open_runs)
+        return [*opening, failed, *run.close(state.open_runs, "failed", error)]
 
 
 def _model_call(run: Run, message: str, model: str | None, tokens: Any, has_calls: bool) -> Event:

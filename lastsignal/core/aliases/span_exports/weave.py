@@ -6,6 +6,7 @@ An end names its call and nothing else of it, so what a start said is kept until
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -182,7 +183,7 @@ def _started(call: _Call) -> Started:
     )
 
 
-def _kind(call: _Call, name: str, inputs: dict[str, Any]) -> str | None:
+def _kind(call: _Call, name: str, inputs: Mapping[str, Any]) -> str | None:
     """Return the kind that a call has by its attributes, or by whose name and inputs it has.
 
     Without either the outermost call is the run; what else there is, is a step of it.
