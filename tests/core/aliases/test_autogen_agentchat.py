@@ -127,6 +127,38 @@ def test_messages_that_stand_in_the_result_too_are_told_once(read: Read) -> None
     assert reader.skipped == {"repeated_message": 1}
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("Maximum number of turns 2 reached.", [("audit", "turn_limit", "completed")]),
+        ("Timeout of 30 seconds reached", [("audit", "time_limit", "failed")]),
+        ("Text 'stop' mentioned", []),
+    ],
+)
+def test_a_result_says_why_it_stopped_though_all_its_messages_were_told(
+    read: Read, reason: str, told: list[tuple[str, str, str]]
+) -> None:
+    answer = said(2, "TextMessage", "done")
+    result = {"messages": [TASK, asked(1), answer], "stop_reason": reason}
+    events, _ = read(TASK, asked(1), answer, result, result)
+    assert shape(events)[3:] == [("agent_end", "turn", "completed"), *told]
+    for audit in events[4:]:
+        assert (audit.parent_id, audit.timestamp) == ("turn-1", events[3].timestamp)
+
+
+def test_a_result_ends_the_turn_that_no_answer_has_ended(read: Read) -> None:
+    reason = "Maximum number of messages 2 reached, current message count: 2"
+    result = {"messages": [TASK, asked(1)], "stop_reason": reason}
+    for records in ([result], [TASK, asked(1), result]):
+        events, _ = read(*records)
+        assert shape(events)[3:] == [
+            ("audit", "turn_limit", "completed"),
+            ("agent_end", "turn", "completed"),
+        ]
+        assert (events[-1].call_id, events[-1].finish_reason) == ("turn-1", reason)
+        assert events[-1].timestamp == events[-3].timestamp
+
+
 def test_older_versions_have_no_ids_no_times_and_no_error_flag(read: Read) -> None:
     old = [TASK, asked(1), gave(2, 1, "Error: no such page", False), said(3, "TextMessage", "ok")]
     for record in (dict(record) for record in old):

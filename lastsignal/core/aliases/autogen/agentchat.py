@@ -25,6 +25,7 @@ from lastsignal.core.aliases.elements import locate
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import limit_of, list_of, mapping_of, text_of
 from lastsignal.core.events import Event
+from lastsignal.core.timestamps import parse_timestamp
 
 _MAX_REASON = 200
 _LIMITS = (
@@ -52,6 +53,11 @@ class ChatState(msgspec.Struct):
     turns: int = 0
     turn: str | None = None
     """The turn that is open."""
+    ended: str | None = None
+    """The turn that ended last, of which the result has not said yet why."""
+    agent: str | None = None
+    at: float | None = None
+    """Who said the latest message of a turn, and when."""
     awaits_user: bool = False
     """An agent has asked the user something: what the user says next is no new task."""
     messages: MessageState = msgspec.field(default_factory=MessageState)
@@ -104,12 +110,31 @@ class AgentChatDecoder:
             for event in decoded:
                 event.offset = offset
             events += decoded
-        last = events[-1] if events else None
         stop_reason = text_of(result.stop_reason)
-        if last is not None and last.event_type == "agent_end" and stop_reason:
-            last.finish_reason = stop_reason[:_MAX_REASON]
-            events[-1:] = [*_limit(last, stop_reason), last]
+        if stop_reason:
+            events = self._stopped(events, stop_reason)
         return events or Drop(reason)
+
+    def _stopped(self, events: list[Event], stop_reason: str) -> list[Event]:
+        """Return the events with why it ended: of messages that may have been told before."""
+        state = self.state
+        if not events or events[-1].event_type != "agent_end":
+            is_told, turn = state.turn is None, state.turn or state.ended
+            if turn is None:
+                return events
+            end = self._end_of(turn)
+        else:
+            is_told, end = False, events.pop()
+        state.turn = state.ended = None
+        end.finish_reason = stop_reason[:_MAX_REASON]
+        return [*events, *_limit(end, stop_reason), *([] if is_told else [end])]
+
+    def _end_of(self, turn: str) -> Event:
+        end = Event(event_type="agent_end", operation="turn", status="completed", call_id=turn)
+        end.trace_id, end.agent = self._place().trace_id, self.state.agent
+        if self.state.at is not None:
+            end.timestamp = self.state.at
+        return end
 
     def _message(self, message: Message | None) -> Decoded:
         state = self.state
@@ -124,6 +149,7 @@ class AgentChatDecoder:
             state.runs, state.turn = state.runs + 1, None
             return [self._open(message)]
         state.awaits_user = False
+        state.at, state.agent = parse_timestamp(message.created_at), message.agent
         events = [] if state.turn else [self._open(message)]
         told = message_events(message, self._place(), state.messages)
         if not isinstance(told, Drop):
@@ -135,7 +161,7 @@ class AgentChatDecoder:
     def _open(self, message: Message) -> Event:
         state = self.state
         state.turns += 1
-        state.turn = f"turn-{state.turns}"
+        state.turn, state.ended = f"turn-{state.turns}", None
         start = message_event(
             message, Place(self._place().trace_id), event_type="agent_start", status="started"
         )
@@ -151,7 +177,8 @@ class AgentChatDecoder:
             said = mapping_of(list_of(message.results)[-1]).get("content")
             unwrap_error(said or "the turn's tools failed").write(end)
         end.operation = "turn"
-        end.call_id, self.state.turn = self.state.turn, None
+        end.call_id = self.state.ended = self.state.turn
+        self.state.turn = None
         return end
 
     def _place(self) -> Place:
