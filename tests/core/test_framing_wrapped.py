@@ -11,6 +11,7 @@ import pytest
 from lastsignal.core.framing import Checkpoint, Framer, Record, Rotations, Unwrapped, first_record
 from lastsignal.core.framing.wrappers import WRAPPERS
 from lastsignal.core.packing import pack
+from lastsignal.core.timestamps import parse_timestamp
 
 OBJECT = '{"event_type":"tool_call","operation":"search"}'
 TIME = "2026-09-01T08:00:00.123456789Z"
@@ -160,18 +161,41 @@ def test_a_record_can_be_found_again_as_its_program_wrote_it(name: str) -> None:
 @pytest.mark.parametrize(
     "prefix",
     [
-        "2026-09-01 08:00:00,123 INFO agent: ",
-        "2026-09-01T08:00:00 ",
-        "2026-09-01T08:00:00Z agent: ",
         "at=2026-09-01T08:00:00Z ",
         "agent-1  | ",
+        "INFO agent: as of 2026-09-01 08:00:00 ",
+        "INFO agent: ",
+        "2026-09-01 agent: ",
+        "2026-09-01 08:00:00:17 agent: ",
+        "2026-13-01T08:00 ",
     ],
 )
-def test_a_prefix_that_ends_with_no_time_of_a_known_zone_lends_none(prefix: str) -> None:
+def test_a_prefix_that_neither_ends_nor_begins_with_a_time_lends_none(prefix: str) -> None:
     (record,), _ = frame(prefix + OBJECT + "\n")
 
     assert record == (OBJECT.encode(), len(prefix), 1)
     assert not isinstance(record, Unwrapped)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2026-09-01 08:00:00,250 INFO agent: ",
+        "2026-09-01 08:00:00.250 | INFO | agent:run:12 - ",
+        "[2026-09-01 08:00:00.25] ",
+        "INFO 2026-09-01 08:00:00,250 agent ",
+        "agent-1  | 2026-09-01 08:00:00,250 - agent - INFO - ",
+        "2026/09/01 08:00:00.250 ",
+        "2026-09-01T10:00:00.250+02:00 agent: ",
+        "2026-09-01 10:00:00,250 +0200 agent: ",
+    ],
+)
+def test_a_prefix_that_begins_with_the_time_of_a_logger_lends_it(prefix: str) -> None:
+    (record,), _ = frame(prefix + OBJECT + "\n")
+
+    wrapper, written = whence(record)
+    assert (wrapper, parse_timestamp(written)) == ("prefix", 1788249600.25)
+    assert record == (OBJECT.encode(), len(prefix), 1)
 
 
 INNER = '{"error": "no such file"}'

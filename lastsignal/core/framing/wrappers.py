@@ -68,11 +68,24 @@ _find_last_time = re.compile(
     rb"(?:\A|\s|\x1b\[[\d;]{0,16}m)(\d{4}-\d\d-\d\dT\d\d:[\d:.]{5,16}(?:Z|[+-]\d\d:\d\d))\s+\Z"
 ).search
 
+_match_first_time = re.compile(
+    rb"\s*(?:\x1b\[[\d;]{0,16}m)?(?:[\w.-]{1,100} *\| )?(?:[A-Z]{4,8}[ :]{1,8})?[\[(]?"
+    rb"(\d{4}([-/])\d\d\2\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?(?:Z|[+-]\d\d:?\d\d))?)"
+    rb"(?![\d:.,])"
+).match
+
 
 def read_prefix(prefix: bytes) -> ProgramLine | None:
-    """Read what stands before an object on its line, if that ends with a time and its zone."""
+    """Read what stands before an object on its line, if that ends with a time and its zone, as a
+    runtime puts it there, or begins with one, as a program's logger does."""
     found = _find_last_time(prefix[-_PREFIX_TIME_BYTES:])
-    return None if found is None else ProgramLine("prefix", "", None, found[1].decode(), 0)
+    if found is not None:
+        return ProgramLine("prefix", "", None, found[1].decode(), 0)
+    found = _match_first_time(prefix)
+    if found is None:
+        return None
+    written = found[1].decode().replace("/", "-").replace(" +", "+").replace(" -", "-")
+    return ProgramLine("prefix", "", None, written.replace(" Z", "Z"), 0)
 
 
 class _Docker(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -162,8 +175,8 @@ WRAPPERS: tuple[Wrapper, ...] = (
     ),
     Wrapper(
         "prefix",
-        "`docker logs -t`, `docker compose logs -t`, `kubectl logs --timestamps`",
-        "A time with its zone stands right before an object.",
+        "`docker logs -t`, `docker compose logs -t`, `kubectl logs --timestamps`; loggers",
+        "A time with its zone stands right before an object, or any time at the line's beginning.",
         (),
         read_prefix,
     ),

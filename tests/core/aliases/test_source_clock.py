@@ -87,6 +87,35 @@ def test_a_program_s_own_clock_holds_from_its_first_time_on(restart: bool) -> No
     ]
 
 
+def logged(*lines: tuple[str, str]) -> list[tuple[float, str]]:
+    """Return the times that records have whose lines a program's logger begins with its own."""
+    reader, framer, found = Reader("t", LADDER, 0.0), Framer(), []
+    reader.now = T0 + 1e6
+    for prefix, own in lines:
+        record = {"event_type": "tool_call", "trace_id": "t", "operation": "a"}
+        text = json.dumps(record | ({"timestamp": own} if own else {}))
+        found += reader.read(framer.feed(f"{prefix} INFO agent {text}\n".encode()))
+    return [(one.timestamp - T0, one.timestamp_source) for one in [*found, *reader.finish()]]
+
+
+def test_a_record_without_a_time_has_that_of_its_log_line() -> None:
+    assert logged(("2026-09-01 08:00:01,500", ""), ("[2026-09-01 08:00:04]", "")) == [
+        (1.5, "wrapper"),
+        (4.0, "wrapper"),
+    ]
+
+
+@pytest.mark.parametrize("local", ["2026-09-01 10:00:0", "2026-09-01 03:00:0"])
+def test_the_local_times_of_a_log_do_not_mix_with_those_of_its_records(local: str) -> None:
+    lines = [(f"{local}{n},100", f"2026-09-01T08:00:0{n}Z" if n % 2 else "") for n in range(1, 5)]
+    assert logged(*lines) == [
+        (1.0, "record"),
+        (1.0, "inherited"),
+        (3.0, "record"),
+        (3.0, "inherited"),
+    ]
+
+
 def test_lines_of_two_streams_that_pass_each_other_do_not_turn_time_back() -> None:
     assert read((5, None), (4.9, None), (6, None)) == [
         (5, "wrapper"),
