@@ -38,13 +38,20 @@ READS = frozenset(
         "gen_ai.tool.call.result", "gen_ai.tool.name", "gen_ai.tool.status",
         "gen_ai.usage.completion_tokens", "gen_ai.usage.cost", "gen_ai.usage.input_tokens",
         "gen_ai.usage.output_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.workflow.name",
-        "http.request.resend_count", "llm.request.type", "llm.usage.completion_tokens",
-        "llm.usage.prompt_tokens", "operation.cost", "pydantic_ai.tool.retry.attempt",
+        "http.request.resend_count", "llm.request.model", "llm.request.type",
+        "llm.response.model", "llm.usage.completion_tokens", "llm.usage.prompt_tokens",
+        "operation.cost", "pydantic_ai.tool.retry.attempt",
         "pydantic_ai.tool.retry.cause", "pydantic_ai.tool.retry.max_retries", "session.id",
         "tool.id", "tool.name", "tool.parameters", "tool.result", "tool.status",
         "tool_arguments", "tool_response",
     }
 )  # fmt: skip
+_MODEL_ATTRIBUTES = (
+    "gen_ai.request.model",
+    "gen_ai.response.model",
+    "llm.request.model",  # as OpenLLMetry wrote it before there were GenAI names
+    "llm.response.model",
+)
 EVENT_READS = {
     "gen_ai.tool.message": frozenset({"content"}),  # Strands puts a call's arguments here
     "gen_ai.choice": frozenset({"finish_reason", "message"}),  # on a tool's span: its output
@@ -119,7 +126,7 @@ def _told_by_name(span: Span) -> Kind | None:
     system = text(attributes, "gen_ai.system", "gen_ai.provider.name")
     if system and name == text(attributes, "gen_ai.agent.name"):
         return "agent"  # the first Strands named the agent's span after the agent
-    known_model = model_name(attributes, "gen_ai.request.model", "gen_ai.response.model")
+    known_model = model_name(attributes, *_MODEL_ATTRIBUTES)
     if known_model or (system and name.startswith(_MODEL_NAMES)):
         return "model"
     return None
@@ -128,7 +135,7 @@ def _told_by_name(span: Span) -> Kind | None:
 def read_model(span: Span) -> Reading:
     """Read a model call by the GenAI names."""
     attributes = span.attributes
-    model = model_name(attributes, "gen_ai.request.model", "gen_ai.response.model")
+    model = model_name(attributes, *_MODEL_ATTRIBUTES)
     framework = framework_of(attributes)
     resent = count(attributes, "http.request.resend_count")
     return Reading(

@@ -54,6 +54,19 @@ def test_old_and_new_genai_names_give_the_same_model_call(span: Any, read: Any) 
     assert metadata_of(end) == {"provider": "openai"}
 
 
+@pytest.mark.parametrize("kind", [{}, {"traceloop__span__kind": "llm"}])
+@pytest.mark.parametrize("name", ["llm__request__model", "llm__response__model"])
+def test_a_model_is_named_by_what_openllmetry_wrote_before(
+    span: Any, read: Any, name: str, kind: dict[str, str]
+) -> None:
+    usage = {"llm__usage__prompt_tokens": 20, "llm__usage__completion_tokens": 3}
+    end = read(
+        span("openai.chat", 2, 1, llm__request__type="chat", **usage, **kind, **{name: "m-1"})
+    )[1]
+    assert (end.event_type, end.operation, end.model) == ("model_call", "m-1", "m-1")
+    assert (end.input_tokens, end.output_tokens) == (20, 3)
+
+
 @pytest.mark.parametrize(
     ("operation", "expected"),
     [
