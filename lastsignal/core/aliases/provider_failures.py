@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 from lastsignal.core.aliases.error_text import ErrorFields
+from lastsignal.core.error_classes import classify
+from lastsignal.core.events import EventType
 
 _CLIENT_TEXT = re.compile(
     r"(?:litellm|openai|anthropic|groq|botocore|google\.(?:genai|api_core))\."
@@ -24,6 +26,9 @@ _CLIENT_ERRORS = frozenset(
     "RateLimitError ServiceUnavailableError Timeout UnprocessableEntityError "
     "UnsupportedParamsError".split()
 )
+_ONLY_OF_PROVIDERS = frozenset(
+    {"content_filter", "context_length", "overloaded", "quota", "rate_limit"}
+)
 _MAX_TRACEBACK = 200_000
 
 
@@ -34,3 +39,11 @@ def is_of_provider(error: ErrorFields, text: str, traceback: str = "") -> bool:
         or bool(_CLIENT_TEXT.match(text))
         or bool(_CLIENT_FRAME.search(traceback, 0, _MAX_TRACEBACK))
     )
+
+
+def leaf_type(error: ErrorFields) -> EventType:
+    """Return what failed where a run says only what it died of: a call of its model, or itself."""
+    if is_of_provider(error, error.message or ""):
+        return "model_call"
+    kind = classify("process_error", error.http_status, error.type, error.message)
+    return "model_call" if kind in _ONLY_OF_PROVIDERS else "process_error"

@@ -178,6 +178,10 @@ def test_a_program_without_teams_tells_its_own_calls(read: Read) -> None:
             "exception": "no handler",
         },
         {"type": "AgentConstructionException", "agent_id": "editor/default", "exception": "no key"},
+        {
+            "type": "MessageHandlerException", "payload": "{}", "handling_agent": "critic/default",
+            "exception": "RateLimitError: Error code: 429",
+        },
         {"type": "MessageDropped", "payload": "{}", "sender": None, "receiver": "editor/default"},
     )  # fmt: skip
     assert shape(events) == [
@@ -187,6 +191,7 @@ def test_a_program_without_teams_tells_its_own_calls(read: Read) -> None:
         ("tool_result", "fetch", "failed"),
         ("process_error", "writer", "failed"),
         ("process_error", "editor", "failed"),
+        ("model_call", "critic", "failed"),
         ("audit", "message_dropped", "aborted"),
     ]
     assert events[0].call_id == events[1].call_id

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -270,18 +272,34 @@ def test_guardrails_loops_and_signals_are_no_calls(read: Read) -> None:
         bus.emit("llm_guardrail_started", "g2", "task", retry_count=1, task_name="find fares"),
         bus.emit("llm_guardrail_completed", "g3", "task", success=True, retry_count=1),
         bus.emit("loop_detected", "l1", "agent", repeated_tool="search(x)", iteration=4),
-        bus.emit("SIGINT", "s1"),
         bus.emit("SIGTERM", "s2", reason="shutdown"),
+        bus.emit("sighup", "s3"),
     )
     assert shape(events)[2:] == [
         ("audit", "guardrail", "failed"),
         ("retry", "find fares", "started"),
         ("audit", "loop", "failed"),
-        ("process_error", "SIGINT", "aborted"),
         ("process_error", "SIGTERM", "failed"),
+        ("process_error", "SIGHUP", "failed"),
     ]
     assert (events[2].error_message, events[3].attempt) == ("too short", 1)
     assert events[4].metadata == {"iteration": 4}
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "sigint"])
+def test_who_stops_a_crew_by_hand_aborts_its_run(read: Read, name: str) -> None:
+    bus = Bus()
+    events, reader = read(
+        *bus.started(),
+        bus.emit(name, "s1"),
+        bus.emit("crew_kickoff_failed", "f1", None, "crew", error="KeyboardInterrupt"),
+    )
+    start, end = events[0], events[-1]
+    assert (end.event_type, end.operation, end.status) == ("agent_end", "Trip crew", "aborted")
+    assert end.call_id == start.call_id
+    assert end.error_message == "SIGINT received"
+    assert "process_error" not in {event.event_type for event in events}
+    assert reader.skipped["repeated_end"] == 1
 
 
 def test_a_flow_alone_is_a_run_and_its_failing_method_an_action(read: Read) -> None:

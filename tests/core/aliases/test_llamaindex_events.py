@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -70,6 +72,22 @@ def test_one_failure_drops_every_span_around_it_and_is_told_once(read: Read) -> 
 def test_a_failure_outside_any_known_call_is_the_process_s(read: Read) -> None:
     events, _ = read(event("ExceptionEvent", 1, f"Workflow.run-{UUID}", exception="KeyError('x')"))
     assert shape(events) == [("process_error", "Workflow.run", "failed")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "exception"),
+    [
+        ("ExceptionEvent", "RateLimitError('Error code: 429')"),
+        ("StreamChatErrorEvent", "RateLimitError 429"),
+        ("StreamChatErrorEvent", "the stream broke off"),
+    ],
+)
+def test_a_failure_of_the_model_outside_any_known_call_is_a_failed_call(
+    read: Read, kind: str, exception: str
+) -> None:
+    events, _ = read(event(kind, 1, f"OpenAI.stream_chat-{UUID}", exception=exception))
+    assert shape(events) == [("model_call", "OpenAI.stream_chat", "failed")]
+    assert events[0].error_class == ("rate_limit" if "429" in exception else "unknown")
 
 
 def test_tools_and_retrievals_are_calls(read: Read) -> None:

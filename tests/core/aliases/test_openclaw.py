@@ -253,7 +253,9 @@ def test_telemetry_tells_a_failure_once(read: Read) -> None:
     events, _ = read(
         telemetry(1, "agent.start"), telemetry(3, "agent.end", success=False, error="429 slow down")
     )
-    assert shape(events)[1:] == [("process_error", None, "failed"), ("agent_end", "main", "failed")]
+    assert shape(events)[1:] == [
+        ("model_call", "model", "failed"), ("agent_end", "main", "failed"),
+    ]  # fmt: skip
     assert (events[1].http_status, events[1].error_class) == (429, "rate_limit")
 
 
@@ -323,6 +325,10 @@ def test_a_trajectory_may_fail_without_a_call(read: Read) -> None:
         ("process_error", None, "failed"), ("agent_end", "openclaw", "failed"),
     ]  # fmt: skip
     assert events[1].error_message == "worker died"
+    events, _ = read(stage(5, "session.ended", status="error", terminalError="429 slow down"))
+    assert shape(events)[1:] == [
+        ("model_call", "m-1", "failed"), ("agent_end", "openclaw", "failed"),
+    ]  # fmt: skip
     events, _ = read(stage(5, "session.ended", status="error"))
     assert shape(events)[1:] == [("agent_end", "openclaw", "failed")]
     events, _ = read(stage(1, "prompt.submitted"), stage(5, "session.ended", status="interrupted"))

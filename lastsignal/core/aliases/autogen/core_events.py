@@ -25,6 +25,7 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.aliases.tool_output import failure_in_output
@@ -229,7 +230,7 @@ class CoreEventsDecoder:
         return [self._failure(agent_id, fields)]
 
     def _failure(self, agent_id: object, error: ErrorFields) -> Event:
-        event = self._event(agent_id, event_type="process_error")
+        event = self._event(agent_id, event_type=leaf_type(error))
         event.operation = event.agent = name_of(agent_id)
         error.write(event)
         return event

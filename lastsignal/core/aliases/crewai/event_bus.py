@@ -195,10 +195,11 @@ class EventBusDecoder:
                 filter(None, (SIDE_FAILURES[kind], text_of(line.server_name)))
             )
             _error_of(line).write(event)
-        elif kind in SIGNALS:
-            event.event_type, event.operation = "process_error", kind
-            event.error_message = text_of(line.reason) or f"{kind} received"
-            event.status = "aborted" if kind == "SIGINT" else "failed"
+        elif kind.upper() in SIGNALS:
+            event.event_type, event.operation = "process_error", kind.upper()
+            event.error_message = text_of(line.reason) or f"{kind.upper()} received"
+            if kind.upper() == "SIGINT":
+                self._interrupt(event)
         elif kind == "loop_detected":
             event.operation = "loop"
             event.error_message = "repeated tool call: " + (
@@ -219,6 +220,13 @@ class EventBusDecoder:
         else:
             return Drop(DROPPED.get(kind, "structural_event"))
         return [event]
+
+    def _interrupt(self, event: Event) -> None:
+        """Make an event the end of the run that somebody has stopped by hand."""
+        event.event_type, event.status, event.parent_id = "agent_end", "aborted", None
+        root = self.state.scopes.get(self.state.root)
+        if root is not None:
+            event.operation, event.call_id, root.is_ended = root.operation, root.call_id, True
 
     def _event(self, line: Record, scope: Scope, event_type: EventType) -> Event:
         timestamp = time_of(line.timestamp)

@@ -15,6 +15,7 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.leaf_errors import same_failure
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import remember
 from lastsignal.core.arguments import hash_arguments
@@ -27,10 +28,11 @@ _EVENT = re.compile(
 )
 _MODELS = frozenset({"LLMChat", "LLMCompletion", "Embedding", "SparseEmbedding", "ReRank"})
 _RUNS = frozenset({"AgentChatWithStep", "Query"})
+_BROKEN_ANSWER = "StreamChatErrorEvent"
 _FAILURES = {
     "SpanDropEvent": "err_str",
     "ExceptionEvent": "exception",
-    "StreamChatErrorEvent": "exception",
+    _BROKEN_ANSWER: "exception",
 }
 _SPAN_NAME = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _NO_MODEL = (None, "unknown")
@@ -172,11 +174,14 @@ class InstrumentationDecoder:
         elif span is not None and span.kind == "agent":
             events = self._events(line, span, "failed")
             if not is_told:
-                events.insert(0, _event(line, event_type="process_error", operation=span.operation))
+                leaf = _event(line, event_type=leaf_type(error), operation=span.operation)
+                events.insert(0, leaf)
         elif is_told:
             return []
         else:
-            events = [_event(line, event_type="process_error", operation=_name_of(line.span_id))]
+            of_model = line.class_name == _BROKEN_ANSWER
+            leaf_is: EventType = "model_call" if of_model else leaf_type(error)
+            events = [_event(line, event_type=leaf_is, operation=_name_of(line.span_id))]
             events[0].call_id = None
         for event in events:
             error.write(event)

@@ -13,6 +13,7 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import amount_of, count_of, text_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, replace
 from lastsignal.core.arguments import hash_arguments
@@ -130,7 +131,9 @@ class TelemetryDecoder:
         is_told = told is not None and told == (error.message or "")
         if is_told or line.success is True or not is_crash(error):
             return [end]
-        leaf = run.event(event_type="process_error")
+        leaf = run.event(event_type=leaf_type(error))
+        if leaf.event_type == "model_call":
+            leaf.operation = "model"
         error.write(leaf)
         return [leaf, end]
 

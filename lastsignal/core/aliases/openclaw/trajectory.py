@@ -14,6 +14,7 @@ from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, replace
 from lastsignal.core.events import Event, Status
@@ -124,7 +125,10 @@ class TrajectoryDecoder:
         if status == "failed":
             error = _error_in(data)
             if told is None and is_crash(error):
-                leaf = run.event(event_type="process_error")
+                leaf = run.event(event_type=leaf_type(error))
+                if leaf.event_type == "model_call":
+                    leaf.model = text_of(line.modelId)
+                    leaf.operation = leaf.model or "model"
                 error.write(leaf)
                 events.append(leaf)
             elif not error.message:

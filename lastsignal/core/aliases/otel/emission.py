@@ -7,6 +7,7 @@ from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.otel.failures import limit_of, limit_value
 from lastsignal.core.aliases.otel.readings import Outcome, Reading
 from lastsignal.core.aliases.otel.spans import Span
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.error_classes import classify
 from lastsignal.core.events import Event, EventType, Metadata, Status
@@ -86,7 +87,7 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
     error = outcome.error
     limit = limit_of(error)
     is_step = _is_step(span, reading)
-    failed_as: EventType = "audit" if limit else "tool_result" if is_step else "process_error"
+    failed_as: EventType = "audit" if limit else "tool_result" if is_step else leaf_type(error)
     event = _event(span, reading, failed_as, "failed", span.end)
     event.call_id, event.parent_id = None, span.span_id or None
     error.write(event)

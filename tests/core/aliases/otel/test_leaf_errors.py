@@ -114,7 +114,7 @@ def test_a_limit_is_an_audit_even_after_failures_below(
 
 def test_a_rate_limit_is_no_limit_of_the_agent(span: Any, read: Any, failures: Any) -> None:
     events = read(agent(span, 1, status="ERROR", raised=("RateLimitExceeded", "429")))
-    assert [name for name, _, _ in failures(events)] == ["process_error", "agent_end"]
+    assert [name for name, _, _ in failures(events)] == ["model_call", "agent_end"]
 
 
 def test_a_limit_told_by_an_inner_wrapper_is_not_told_again(span: Any, read: Any) -> None:
