@@ -101,19 +101,37 @@ def test_a_turn_without_an_answer_at_a_used_up_limit_failed_for_it() -> None:
         ("model_call", "gpt-test-codex", "failed"),
         ("agent_end", "codex", "failed"),
     ]
-    assert events[1].error_class == "rate_limit"
-    assert events[1].error_message == "rate_limit_reached (primary 100 %)"
+    for failed in events[1:]:
+        assert failed.error_class == "rate_limit"
+        assert failed.error_message == "The rate limit of the plan is reached (primary 100 %)"
 
 
-def test_depleted_credits_are_a_quota() -> None:
-    limit = {"rate_limit_reached_type": {"type": "workspace_member_credits_depleted"}}
+@pytest.mark.parametrize(
+    ("kind", "error_class", "words"),
+    [
+        ("primary", "rate_limit", "The rate limit of the plan is reached (primary)"),
+        ("rate_limit_reached", "rate_limit", "The rate limit of the plan is reached"),
+        (
+            {"type": "workspace_member_credits_depleted"},
+            "quota",
+            "The usage limit of the plan is reached (workspace_member_credits_depleted)",
+        ),
+    ],
+)
+def test_a_limit_that_is_reached_by_name_is_told_in_words_by_the_call_and_the_end(
+    kind: object, error_class: str, words: str
+) -> None:
+    limit = {"rate_limit_reached_type": kind}
     events, _ = read(
         META,
         STARTED,
         message(3, "token_count", info=None, rate_limits=limit),
         message(4, "task_complete", last_agent_message=None),
     )
-    assert (events[1].status, events[1].error_class) == ("failed", "quota")
+    assert [event.event_type for event in events[1:]] == ["model_call", "agent_end"]
+    for failed in events[1:]:
+        assert (failed.status, failed.error_class) == ("failed", error_class)
+        assert failed.error_message == words
 
 
 def test_where_only_sums_are_told_a_call_used_what_they_have_grown_by() -> None:

@@ -82,7 +82,7 @@ def test_a_failing_call_is_retried_and_given_up(read: Read) -> None:
 
 def test_an_unusable_answer_is_retried_and_given_up(read: Read) -> None:
     events, _ = read(
-        log(1, "gemini_cli.chat.content_retry", attempt_number=1, retry_delay_ms=1000,
+        log(1, "gemini_cli.chat.content_retry", attempt_number=0, retry_delay_ms=1000,
             error_type="NO_FINISH_REASON", model="gem-x"),
         log(3, "gemini_cli.chat.content_retry_failure", total_attempts=2, model="gem-x",
             final_error_type="NO_FINISH_REASON"),

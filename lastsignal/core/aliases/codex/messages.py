@@ -20,6 +20,8 @@ _OLDER_ATTEMPT = re.compile(
 )
 _STARTS = frozenset({"task_started", "turn_started"})
 _ENDS = frozenset({"task_complete", "turn_complete"})
+_REACHED = "rate_limit_reached"
+_WINDOWS = ("primary", "secondary")
 _QUOTA = re.compile(r"credits?_|usage_limit|spend")
 
 
@@ -113,9 +115,8 @@ def _turn_complete(session: Session, at_time: float, payload: Mapping[str, Any])
     error = ErrorFields("The turn ended without an answer", None, "no_answer")
     events: list[Event] = []
     if state.limit_reached and not state.failed:
-        error = ErrorFields(state.limit_reached, None, state.limit_reached)
-        kind = "quota" if _QUOTA.search(state.limit_reached) else "rate_limit"
-        events = session.failed_call(at_time, error, error_class=kind)
+        error = _limit_error(state.limit_reached)
+        events = session.failed_call(at_time, error)
     return [*events, *session.close(at_time, "failed", error, seconds)]
 
 
@@ -188,11 +189,19 @@ def _reached(limits: Mapping[str, Any]) -> str | None:
         kind = kind.get("type") or kind.get("kind")
     if isinstance(kind, str) and kind:
         return kind
-    for window in ("primary", "secondary"):
+    for window in _WINDOWS:
         used = amount_of(at(limits, window, "used_percent"))
         if used is not None and used >= 100:
-            return f"rate_limit_reached ({window} {used:g} %)"
+            return f"{window} {used:g} %"
     return None
+
+
+def _limit_error(reached: str) -> ErrorFields:
+    """Return what is told of a limit: its own name is as short as the window's that it holds in."""
+    kind = _REACHED if reached.startswith(_WINDOWS) else reached
+    what = "usage limit" if _QUOTA.search(kind) else "rate limit"
+    which = "" if reached == _REACHED else f" ({reached})"
+    return ErrorFields(f"The {what} of the plan is reached{which}", None, kind)
 
 
 def _begin(session: Session, at_time: float, payload: Mapping[str, Any]) -> list[Event]:

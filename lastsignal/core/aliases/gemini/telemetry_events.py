@@ -102,8 +102,14 @@ def _api_error(moment: Moment) -> list[Event]:
 
 
 def _retry(moment: Moment) -> list[Event]:
-    """A request is sent again: for the network's sake, or because the answer was unusable."""
-    number = attempt_of(moment.get("attempt")) or attempt_of(moment.get("attempt_number"))
+    """A request is sent again: for the network's sake, or because the answer was unusable.
+
+    Of these the client numbers unusable answers from 0.
+    """
+    number = attempt_of(moment.get("attempt"))
+    before = count_of(moment.get("attempt_number"))
+    if number is None and before is not None:
+        number = before + 1
     delay = moment.seconds("delay_ms")
     facts = {
         "delay_seconds": delay if delay is not None else moment.seconds("retry_delay_ms"),
