@@ -26,6 +26,7 @@ def print_events(events: Iterable[Event]) -> None:
 def _line(event: Event) -> bytes:
     plain = as_plain(event)
     plain["source"] = shown(event.source)
+    plain.pop("identity", None)
     return _encode(plain) + b"\n"
 
 

@@ -36,6 +36,10 @@ UNTIMED = nan
 GOES_ON = "goes_on"
 """Key in the metadata of an agent's start: it takes back the end before it, which was none."""
 
+USED_SO_FAR = "used_so_far"
+"""Operation of the audit that tells what a trace has used up to then, of all that was told before
+it, too: what the trace's calls have told is not added to it."""
+
 LEFT_OFF = "left_off"
 """Operation of the audit which says that nothing more will come of a trace: it is over, or cut."""
 
@@ -99,6 +103,8 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     unusable."""
     sequence: int | None = None
     """The framework's own order of emission where it has one: sorts before time."""
+    identity: str | None = None
+    """What a copy of it shares, in this source or in another one of its trace: it counts once."""
 
     def parse_metadata(self) -> Metadata:
         """Return the metadata as they were written; an unusable payload counts as empty."""
@@ -123,6 +129,7 @@ PUBLISHED_NAMES = frozenset(Event.__struct_fields__) - {
     "offset",
     "timestamp_source",
     "sequence",
+    "identity",
 }
 """What a record may say of its event by the event's own names: all but where it came from."""
 

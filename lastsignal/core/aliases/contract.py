@@ -144,6 +144,11 @@ class Dialect:
     """How far behind the newest time a record of this layout may still come."""
     one_at_a_time: bool = False
     """Whether a source holds one session after another: where one begins, those before are over."""
+    is_unique: bool = False
+    """Whether an id or a fine time makes each record unlike all others: one that comes again in its
+    source, byte for byte, is the same one."""
+    is_copied: bool = False
+    """Whether a session that goes on in another source begins there with copies of its records."""
     description: str = ""
     """One line: which files these are and how they are told apart."""
     default_paths: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from lastsignal.core.engine.traces import (
     TraceState,
     mark_of,
 )
-from lastsignal.core.events import GOES_ON, Event, metadata_of
+from lastsignal.core.events import GOES_ON, USED_SO_FAR, Event, metadata_of
 
 Account = Callable[[Event, TraceState], bool | None]
 """Takes an event; true for one that is a word about the trace and no part of it."""
@@ -127,6 +127,11 @@ def process_error(event: Event, trace: TraceState) -> None:
 
 def audit(event: Event, trace: TraceState) -> None:
     """A policy speaks: a limit, a budget, a guardrail; or a sum is told that no call has told."""
+    if event.operation == USED_SO_FAR:
+        trace.input_tokens = max(trace.input_tokens, event.input_tokens or 0)
+        trace.output_tokens = max(trace.output_tokens, event.output_tokens or 0)
+        trace.cost_usd = max(trace.cost_usd, event.cost_usd or 0.0)
+        return
     trace.input_tokens += event.input_tokens or 0
     trace.output_tokens += event.output_tokens or 0
     trace.cost_usd += event.cost_usd or 0.0

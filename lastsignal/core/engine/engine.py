@@ -99,7 +99,7 @@ class Engine:
             elif timestamp < trace.started_at and event.timestamp_source != "ingest":
                 trace.started_at = timestamp  # a span is told when it ends
             account, steps = plans[event.event_type]
-            if account(event, trace):
+            if (event.identity is not None and trace.knows(event)) or account(event, trace):
                 continue
             step = steps[event.status]
             if step is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ MAX_OPEN_CALLS = 1000
 MAX_AGENTS = 50
 MAX_GROUPS = 2000
 MAX_SHARED_GROUPS = 100_000
+MAX_TOLD = 10_000
 NO_DEADLINE = float("inf")
 _TURNING = ("operation", "agent", "error_class", "error_message", "attempt", "arguments_hash")
 
@@ -99,6 +101,8 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     """Time and offset of the latest call that went well while another one had failed, by event
     type: the run got on without that one."""
     groups: dict[str, Group] = {}
+    told: dict[int, bool] = {}
+    """Digests of the identities of its latest events, where these have one."""
     timeline: list[Mark] = []
     evicted: int = 0
     """Groups and open calls given up for their number."""
@@ -107,6 +111,18 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     def runs(self) -> bool:
         """Whether it has begun, and said nothing of an end."""
         return self.root is not None and self.root in self.open_agents
+
+    def knows(self, event: Event) -> bool:
+        """Note what an event is; true for a copy, which counts no more than it did."""
+        identity = (event.identity or "").encode("utf-8", "surrogatepass")
+        digest = int.from_bytes(blake2b(identity, digest_size=8).digest(), "big")
+        if digest in self.told:
+            self.events -= 1
+            return True
+        self.told[digest] = True
+        if len(self.told) > MAX_TOLD:
+            del self.told[next(iter(self.told))]
+        return False
 
     def progress(self) -> Progress:
         """Return how far the trace has come."""

@@ -23,7 +23,7 @@ from lastsignal.core.spelling import nearest
 START = 1_700_000_000.0
 SOURCE = "case"
 _OWN_KEYS = frozenset({"at", "like", "repeat", "every"})
-_PLACED = frozenset({"timestamp", "source", "line", "offset"})
+_PLACED = frozenset({"identity", "timestamp", "source", "line", "offset"})
 
 CaseEvent = msgspec.defstruct(
     "CaseEvent",

@@ -18,7 +18,7 @@ from lastsignal.core.error_classes import ERROR_CLASSES
 from lastsignal.core.events import EVENT_TYPES, STATUSES, Event
 from lastsignal.core.spelling import nearest
 
-FIELDS: frozenset[str] = frozenset(Event.__struct_fields__) - {"metadata"}
+FIELDS: frozenset[str] = frozenset(Event.__struct_fields__) - {"metadata", "identity"}
 NUMERIC_FIELDS: frozenset[str] = frozenset(
     {
         "timestamp", "attempt", "http_status", "input_tokens", "output_tokens", "cost_usd",

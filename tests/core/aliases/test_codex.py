@@ -68,7 +68,7 @@ def test_a_turn_that_says_its_start_and_end_is_a_run() -> None:
         item(3, "function_call", name="shell", call_id="c1", arguments='{"command": ["ls"]}'),
         item(4, "function_call_output", call_id="c1", output="Exit code: 0\nOutput:\nError: x"),
         usage(5, 100, 100),
-        usage(5, 100, 100),
+        usage(5, 100, 100, limit_id="other"),
         item(6, "message", role="assistant", content=[{"type": "output_text", "text": "done"}]),
         message(7, "task_complete", turn_id="t1", last_agent_message="done"),
     )
@@ -140,7 +140,7 @@ def test_where_only_sums_are_told_a_call_used_what_they_have_grown_by() -> None:
         return message(second, "token_count", info={"total_token_usage": total})
 
     events, reader = read(
-        META, STARTED, sums(2, 100, 10), sums(2, 100, 10), sums(3, 250, 30), sums(4, 40, 5)
+        META, STARTED, sums(1, 100, 10), sums(2, 100, 10), sums(3, 250, 30), sums(4, 40, 5)
     )
 
     # the last one is less than before: the counter has begun anew
@@ -187,7 +187,7 @@ def test_older_error_events_count_once_with_the_end_of_their_turn() -> None:
         STARTED,
         message(2, "stream_error", message="Reconnecting... 1/5", codex_error_info=info),
         message(3, "error", **error),
-        message(3, "error", **error),
+        message(4, "error", **error),
         message(4, "task_complete", error=error),
     )
     assert shape(events)[1:] == [

@@ -140,6 +140,28 @@ def test_old_logs_keep_the_last_attempt_in_the_place_of_the_first(read: Read) ->
     assert [event.attempt for event in events if event.event_type == "retry"] == [1, 2]
 
 
+def test_a_pending_call_that_comes_again_when_it_has_ended_is_one_call(read: Read) -> None:
+    final = {"uuid": "e1", "call_id": "c1"}
+    events, _ = read(
+        sample(
+            model(1, pending=True, **final),
+            model(1, 3, **final),
+            tool(4, 5, uuid="e2", pending=True),
+            tool(4, 5, uuid="e2"),
+            model(6, 8),
+        )
+    )
+    calls = [event for event in events if event.event_type in ("model_call", "tool_call")]
+    assert [(event.event_type, event.status) for event in calls] == [
+        ("model_call", "started"),
+        ("model_call", "completed"),
+        ("tool_call", "started"),
+        ("model_call", "started"),
+        ("model_call", "completed"),
+    ]
+    assert sum(event.input_tokens or 0 for event in events) == 20
+
+
 def test_a_pending_call_has_begun_and_not_ended(read: Read) -> None:
     events, _ = read(sample(model(1, pending=True), completed_at=None))
     assert shape(events) == [

@@ -175,6 +175,24 @@ def test_a_command_line_backends_answer_is_counted_once(read: Read) -> None:
     assert sum(event.event_type == "model_call" for event in events) == 1
 
 
+def test_what_a_forked_session_copies_is_told_by_its_parent(read: Read) -> None:
+    forked_at = "2026-06-01T05:00:10.000Z"
+    header = {**HEADER, "id": "s-2", "timestamp": forked_at, "parentSession": "/tmp/s-1.jsonl"}
+    events, reader = read(header, PROMPT, answer(2, "first"), said(11, "user"), answer(12, "then"))
+    assert [event.call_id for event in events if event.event_type == "model_call"] == ["e12"]
+    assert {event.trace_id for event in events} == {"s-2"}
+    assert reader.skipped == {"session_header": 1, "copied_from_fork": 2, "prompt": 1}
+
+
+def test_a_session_that_another_has_begun_and_that_copies_nothing_is_told_whole(
+    read: Read,
+) -> None:
+    header = {**HEADER, "id": "s-2", "parentSession": "/tmp/s-1.jsonl"}
+    events, reader = read(header, PROMPT, answer(2, "first"))
+    assert [event.call_id for event in events if event.event_type == "model_call"] == ["e2"]
+    assert "copied_from_fork" not in reader.skipped
+
+
 def test_an_older_header_and_messages_without_a_stop_reason(read: Read) -> None:
     message = {"role": "assistant", "content": [{"type": "text", "text": "hi"}], "model": "m-0"}
     events, _ = read(

@@ -290,6 +290,8 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=TranscriptDecoder,
     one_at_a_time=True,
+    is_unique=True,
+    is_copied=True,
     description="Claude Code session transcript: records with sessionId, uuid and parentUuid",
     default_paths=("~/.claude/projects/**/*.jsonl",),
 )

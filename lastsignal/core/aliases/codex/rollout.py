@@ -228,6 +228,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=RolloutDecoder,
     one_at_a_time=True,
+    is_unique=True,
     description="Codex session rollout: records of timestamp, type and payload",
     default_paths=("~/.codex/sessions/**/rollout-*.jsonl",),
 )

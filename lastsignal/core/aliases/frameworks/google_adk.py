@@ -255,5 +255,6 @@ DIALECT = Dialect(
     framework="google_adk",
     recognise=recognise,
     decoder=AdkDecoder,
+    is_unique=True,
     description="Google ADK events or sessions: invocationId, author, actions",
 )

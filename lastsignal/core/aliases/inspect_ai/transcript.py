@@ -85,6 +85,8 @@ class Transcript:
         self._run = run
         self._failures: list[str] = []
         self._attempts: dict[str, list[Event]] = {}
+        self._begun: set[str] = set()
+        """Calls under way, by their event's id: it comes again when they have ended."""
         self._agents: dict[str, str] = {}
 
     def has_told(self, message: str) -> bool:
@@ -139,13 +141,14 @@ class Transcript:
         fields = {"operation": model or "model", "model": model, "call_id": call_id}
         starts = self._starts_at(event, earlier)
         attempt = (attempt_of(event.attempt) or len(earlier) + 1) - 1
-        if attempt > 0 and earlier:
+        has_begun = self._has_begun(event)
+        if attempt > 0 and earlier and not has_begun:
             retry = self._add("retry", "started", starts, **fields)
             retry.attempt = attempt
             last = earlier[-1]
             retry.error_message, retry.error_type = last.error_message, last.error_type
             retry.http_status = last.http_status
-        if event.completed is not None or event.pending is True:
+        if (event.completed is not None or event.pending is True) and not has_begun:
             self._add("model_call", "started", starts, **fields)
         if event.pending is True:
             return
@@ -163,6 +166,16 @@ class Transcript:
         write_usage(end, at(event.output, "usage"))
         end.finish_reason = text_of(at(event.output, "choices", 0, "stop_reason"))
 
+    def _has_begun(self, event: _Event) -> bool:
+        """Whether the start of this call is told, by an earlier form of its event."""
+        own_id = text_of(event.uuid) or text_of(event.id) or ""
+        has_begun = own_id in self._begun
+        if event.pending is not True:
+            self._begun.discard(own_id)
+        elif own_id:
+            self._begun.add(own_id)
+        return has_begun
+
     @staticmethod
     def _starts_at(event: _Event, earlier: list[Event]) -> float | None:
         """When this attempt began: not before the one that failed before it."""
@@ -176,8 +189,9 @@ class Transcript:
             "operation": text_of(event.function) or "tool",
             "call_id": text_of(event.id) or text_of(event.uuid),
         }
-        start = self._add("tool_call", "started", None, **fields)
-        start.arguments_hash = hash_arguments(event.arguments)
+        if not self._has_begun(event):
+            start = self._add("tool_call", "started", None, **fields)
+            start.arguments_hash = hash_arguments(event.arguments)
         if event.pending is True:
             return
         status: Status = "completed"

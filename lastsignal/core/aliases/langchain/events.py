@@ -252,5 +252,6 @@ DIALECT = Dialect(
     framework="langchain",
     recognise=recognise,
     decoder=EventsDecoder,
+    is_unique=True,
     description="LangChain astream_events, one event a line: event on_…, run_id, parent_ids",
 )

@@ -298,5 +298,6 @@ DIALECT = Dialect(
     framework="langgraph",
     recognise=recognise,
     decoder=GraphDebugDecoder,
+    is_unique=True,
     description='LangGraph stream_mode="debug": step, type task or task_result, payload',
 )

@@ -195,5 +195,6 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=PayloadDecoder,
     disorder_seconds=5.0,  # requests are written when they end
+    is_unique=True,
     description="LiteLLM StandardLoggingPayload: litellm_call_id, call_type, status, startTime",
 )

@@ -295,6 +295,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=ObsEventDecoder,
     disorder_seconds=1.0,
+    is_unique=True,
     description="mas-lab ObsEvents: kind and agent_id, from traces/events.jsonl",
     default_paths=("~/.local/share/mas/runs/**/traces/events.jsonl",),
 )

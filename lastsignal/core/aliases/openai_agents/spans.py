@@ -302,5 +302,6 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=AgentsDecoder,
     disorder_seconds=5.0,  # the exporter's interval; spans are written when they end
+    is_unique=True,
     description="OpenAI Agents SDK traces and spans: object trace or trace.span, span_data",
 )

@@ -40,6 +40,7 @@ class _Record(msgspec.Struct, gc=False):
     timestamp: Any = None
     customType: Any = None
     modelId: Any = None
+    parentSession: Any = None
     tokensBefore: Any = None
     stopReason: Any = None
     errorMessage: Any = None
@@ -66,6 +67,8 @@ class SessionState(msgspec.Struct):
     """What must survive a restart to read the next entry."""
 
     session: str = ""
+    forked_at: float | None = None
+    """When the session was forked from another one; its file begins with that one's entries."""
     model: str | None = None
     open_runs: dict[str, float] = {}
     calls: dict[str, str] = {}
@@ -105,6 +108,8 @@ class SessionDecoder:
         except msgspec.ValidationError:
             raise NotThisDialect from None
         kind = line.type
+        if self._is_copy(line):
+            return Drop("copied_from_fork")
         if kind == "message":
             return self._message(line)
         if kind == "session":
@@ -112,13 +117,23 @@ class SessionDecoder:
             if session is None:
                 raise NotThisDialect
             if session != self.state.session:
-                self.state = SessionState(session=session)
+                is_fork = text_of(line.parentSession) is not None
+                forked_at = parse_timestamp(line.timestamp) if is_fork else None
+                self.state = SessionState(session=session, forked_at=forked_at)
             return Drop("session_header")
         if not isinstance(kind, str) or kind not in _ENTRIES:
             raise NotThisDialect
         if line.parentId is msgspec.UNSET and not self.state.session:
             raise NotThisDialect
         return self._entry(line, kind)
+
+    def _is_copy(self, line: _Record) -> bool:
+        """Whether an entry was written before the session was forked, and is told by its parent."""
+        forked_at = self.state.forked_at
+        if forked_at is None or (line.type != "message" and line.type not in _ENTRIES):
+            return False
+        written_at = parse_timestamp(line.timestamp)
+        return written_at is not None and written_at < forked_at
 
     def _entry(self, line: _Record, kind: str) -> Decoded:
         run = self._run(line.timestamp)
@@ -245,6 +260,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=SessionDecoder,
     one_at_a_time=True,
+    is_unique=True,
     description="pi or OpenClaw session: a session header, then messages in envelopes",
     default_paths=(
         "~/.openclaw/agents/*/sessions/*.jsonl",

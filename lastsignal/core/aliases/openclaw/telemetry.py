@@ -161,5 +161,6 @@ DIALECT = Dialect(
     framework="openclaw",
     recognise=recognise,
     decoder=TelemetryDecoder,
+    is_unique=True,
     description="OpenClaw telemetry plugin: agent.*, tool.* and message.* records",
 )

@@ -14,7 +14,7 @@ import msgspec
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of
 from lastsignal.core.aliases.session_runs import NO_ERROR, Run, remember
-from lastsignal.core.events import Event, Status
+from lastsignal.core.events import USED_SO_FAR, Event, Status
 from lastsignal.core.timestamps import time_of
 
 AGENT = "OpenHands"
@@ -76,9 +76,10 @@ class Conversation:
     def spent(self, run: Run, stats: object) -> list[Event]:
         """Tell by what the conversation's sums have grown, of all uses of models together.
 
-        In a folder nothing earlier is known, and where each call's own record is told they repeat.
+        In a folder nothing earlier is known: the sums are told as they are. Where each call's own
+        record is told they repeat.
         """
-        if self.is_folder or self.state.logs_calls:
+        if self.state.logs_calls:
             return []
         uses = list(mapping_of(at(stats, "usage_to_metrics")).values())
         costs = [amount_of(at(one, "accumulated_cost")) or 0.0 for one in uses]
@@ -86,7 +87,11 @@ class Conversation:
             name: sum(count_of(at(one, "accumulated_token_usage", name)) or 0 for one in uses)
             for name in ("prompt_tokens", "completion_tokens")
         }
-        event = run.event(event_type="audit", operation="usage", status="completed")
+        event = run.event(
+            event_type="audit",
+            operation=USED_SO_FAR if self.is_folder else "usage",
+            status="completed",
+        )
         self.write_spending(
             event, {"accumulated_cost": sum(costs), "accumulated_token_usage": tokens}
         )

@@ -95,7 +95,11 @@ class EventDecoder:
         response = text_of(event.llm_response_id)
         if response is None or not self._conversation.is_new(response):
             return []
-        return [run.event(event_type="model_call", status="completed", operation="model")]
+        return [
+            run.event(
+                event_type="model_call", status="completed", operation="model", identity=response
+            )
+        ]
 
     def _action(self, run: Run, event: SdkEvent) -> list[Event]:
         tool = text_of(event.tool_name)
@@ -192,7 +196,7 @@ class EventDecoder:
             limit = amount_of(at(metrics, "max_budget_per_task"))
             cost = amount_of(at(metrics, "accumulated_cost"))
             if limit and cost is not None and cost >= limit and self._conversation.is_new("budget"):
-                audit = run.event(event_type="audit", operation="budget")
+                audit = run.event(event_type="audit", operation="budget", identity="budget")
                 ErrorFields(f"cost {cost:g} of {limit:g} US dollars", None, None).write(audit)
                 audit.metadata = {"total_cost_usd": cost, "budget_limit": limit}
                 return [audit]
@@ -261,6 +265,7 @@ DIALECT = Dialect(
     framework="openhands",
     recognise=recognise,
     decoder=EventDecoder,
+    is_unique=True,
     description="OpenHands SDK events: kind …Event with source; the conversation's base_state",
     default_paths=("~/.openhands/conversations/*/events/*.json",),
 )

@@ -23,6 +23,7 @@ from lastsignal.core.aliases.reading.recognition import (
     Recognition,
 )
 from lastsignal.core.aliases.reading.repeated_keys import next_look, repeats_a_key
+from lastsignal.core.aliases.reading.repeats import Repeats, identify
 from lastsignal.core.aliases.reading.saved_reader import SavedReader
 from lastsignal.core.aliases.reading.sessions import Sessions
 from lastsignal.core.aliases.reading.source_clock import LEAST_ZONE, SourceClock
@@ -66,6 +67,7 @@ class Reader:
         self._repeating: bytes | None = None  # the latest record that holds a key twice
         self._unnamed = UnnamedTraces(source)
         self._sessions = Sessions()
+        self._repeats = Repeats()
         self._order = Order()
 
     def read(self, records: Iterable[Record]) -> list[Event]:
@@ -126,6 +128,7 @@ class Reader:
                 first_mended=self._mended.first,
                 unnamed=self._unnamed.known,
                 sessions=self._sessions.known,
+                repeats=self._repeats.known,
                 met=self._met,
                 formats=list(self.formats),
                 clock=self._clock.highest,
@@ -153,6 +156,7 @@ class Reader:
         self._clock.ingest_time = saved.ingest_time
         self._unnamed.known = saved.unnamed
         self._sessions.known = saved.sessions
+        self._repeats.known = saved.repeats
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._order.restore(saved)
@@ -223,12 +227,16 @@ class Reader:
     def _read_any(self, record: Record) -> list[Event]:
         """Return the events that one record completes, whatever its dialect makes of it."""
         data, offset, line = record
+        if self._repeats.knows(self.settled, data):
+            self.skip("repeated_record")
+            return []
         try:
             decoded = self._recognition.decode(data)
         except UNSETTLED:
             decoded = self._read_unsettled(data, line)
         except FAULTS as fault:
             decoded = self._recognition.note_fault(self.settled, fault)
+        self._repeats.note(self.settled, data, decoded)
         if isinstance(decoded, Drop):
             self.skip(decoded.reason)
             return []
@@ -243,6 +251,8 @@ class Reader:
             event.line = line + data.count(b"\n", 0, within) if within else line
             event.offset = offset + within
             self._complete(event, record)
+            if dialect is not None and dialect.is_copied:
+                identify(event)
             if is_long:
                 shorten_names(event)
         return self._order.take(decoded) if self._order.must_hold else decoded

@@ -25,3 +25,4 @@ class SavedReader(SavedOrder, kw_only=True):
     lent: float = 0.0
     unnamed: dict[str, str] = field(default_factory=dict)
     sessions: dict[str, dict[str, bool]] = field(default_factory=dict)
+    repeats: dict[int, bool] = field(default_factory=dict)
