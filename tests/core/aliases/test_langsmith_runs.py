@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from lastsignal.core.aliases.reading import Reader
+from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -294,3 +296,48 @@ def test_a_tool_that_hands_over_to_a_failing_agent_is_cut_short(read: Read) -> N
 def test_a_cancelled_run_is_aborted(read: Read) -> None:
     events, _ = read(run(ROOT, "chain", "Agent", (0, 5), error="CancelledError()"))
     assert shape(events)[1:] == [("agent_end", "Agent", "aborted")]
+
+
+@pytest.mark.parametrize("has_order", [True, False])
+def test_a_patch_before_its_create_line_ends_the_call_when_that_comes(
+    read: Read, has_order: bool
+) -> None:
+    whole = run(MODEL, "llm", "ChatAcme", (2, 3), extra=NAMED)
+    create = {**whole, "end_time": None, "outputs": None}
+    usage = {"token_usage": {"prompt_tokens": 40, "completion_tokens": 8}}
+    patch = {
+        "id": MODEL, "trace_id": ROOT, "end_time": whole["end_time"], "error": None,
+        "outputs": {"llm_output": usage},
+    }  # fmt: skip
+    if has_order:
+        patch["dotted_order"] = whole["dotted_order"]
+    events, reader = read(run(ROOT, "chain", "Agent", (0, 9)), patch, create, patch)
+    assert shape(events)[1:-1] == [
+        ("model_call", "model-y", "started"),
+        ("model_call", "model-y", "completed"),
+    ]
+    assert (events[2].input_tokens, events[2].output_tokens) == (40, 8)
+    assert events[2].duration_seconds == 1.0
+    assert reader.skipped == {"patch_before_its_run": 1, "repeated_run": 1}
+
+
+def test_what_a_patch_said_before_its_create_line_survives_a_restart() -> None:
+    whole = run(TOOL, "tool", "Store", (2, 3))
+    patch = {"id": TOOL, "end_time": whole["end_time"], "error": None, "outputs": {"output": "x"}}
+    before, after = (Reader("t", LADDER, 0.0) for _ in range(2))
+    assert before.read([(json.dumps(patch).encode(), 0, 1)]) == []
+    after.restore(before.save())
+    create = json.dumps({**whole, "end_time": None, "outputs": None}).encode()
+    events = after.read([(create, 9, 2)]) + after.finish()
+    assert shape(events) == [
+        ("tool_call", "Store", "started"),
+        ("tool_result", "Store", "completed"),
+    ]
+
+
+def test_patches_of_runs_that_never_come_do_not_pile_up() -> None:
+    reader = Reader("t", LADDER, 0.0)
+    for number in range(200):
+        patch = {"id": f"r{number}", "end_time": f"{DAY}03+00:00", "error": None, "outputs": {}}
+        reader.read([(json.dumps(patch).encode(), number, number)])
+    assert len(reader.save()) < 10_000

@@ -18,6 +18,10 @@ ABSENT = msgspec.Raw(b"")
 _KINDS = {"llm": "model", "embedding": "model", "tool": "tool", "retriever": "tool"}
 _SEGMENT = re.compile(r"(\d{8}T\d{6})(\d{1,6})Z(.+)")
 _MAX_DEPTH = 64
+_MAX_PATCH = 200_000
+_OF_AN_END = (
+    "id end_time error status prompt_tokens completion_tokens total_cost outputs events".split()
+)
 
 
 class Run(msgspec.Struct, gc=False):
@@ -108,6 +112,16 @@ def decode_run(record: bytes) -> Run | None:
         return _decode(record)
     except msgspec.ValidationError:
         return None
+
+
+def kept_patch(run: Run) -> bytes | None:
+    """Return what a patch says of its run's end, for when the run is known; None if that is too
+    much to keep.
+    """
+    fields = {name: getattr(run, name) for name in _OF_AN_END}
+    said = {name: value for name, value in fields.items() if value is not None and value != ABSENT}
+    patch = msgspec.json.encode(said)
+    return patch if len(patch) <= _MAX_PATCH else None
 
 
 def runs_in(record: bytes, run: Run) -> list[tuple[int, Run]]:

@@ -28,6 +28,7 @@ from lastsignal.core.aliases.langchain.run_records import (
     Run,
     decode_run,
     describe,
+    kept_patch,
     runs_in,
     segments_of,
 )
@@ -55,6 +56,7 @@ _INNER_FRAMES = re.compile(
     r"|@langchain/core/dist/(?:language_models|tools|retrievers)\b"
 )
 _MAX_TRACEBACK = 100_000
+_MAX_EARLY = 50
 
 
 class RunsState(msgspec.Struct):
@@ -64,6 +66,8 @@ class RunsState(msgspec.Struct):
     told: ToldFailures = msgspec.field(default_factory=ToldFailures)
     attempts: dict[str, bool] = {}
     """Traces whose run attempt has been told: every run repeats it."""
+    early: dict[str, bytes] = {}
+    """What the latest patches say of runs that no record has described yet, by run."""
 
 
 def recognise(value: Any) -> bool:
@@ -118,6 +122,8 @@ class RunsDecoder:
         if run_id is None:
             return Drop("run_without_id")
         known = self.state.runs.get(run_id)
+        if known is None and self._comes_early(run, run_id, segments):
+            return Drop("patch_before_its_run")
         if known is None:
             known = describe(run, run_id, segments)
             root = self.state.runs.get(known.trace_id)
@@ -130,12 +136,29 @@ class RunsDecoder:
             known.is_started = True
             events += self._start(run, run_id, known)
             reason = "structural_span"
+        early = decode_run(self.state.early.pop(run_id, b"null"))
+        if early is not None and run.end_time is None and not run.error:
+            run = early
         if run.end_time is not None or run.error:
             reason = "repeated_run" if known.is_ended else "structural_span"
             if not known.is_ended:
                 known.is_ended = True
                 events += self._leaf(run, run_id, known, self._end(run, run_id, known))
         return events or Drop(reason)
+
+    def _comes_early(self, run: Run, run_id: str, segments: list[tuple[float | None, str]]) -> bool:
+        """Keep a patch of a run that is not known yet, unless it tells of a failure."""
+        if isinstance(run.run_type, str) or run.error or run.end_time is None:
+            return False
+        patch = kept_patch(run) if describe(run, run_id, segments).kind == "step" else None
+        if patch is None:
+            return False
+        early = self.state.early
+        early.pop(run_id, None)
+        early[run_id] = patch
+        if len(early) > _MAX_EARLY:
+            del early[next(iter(early))]
+        return True
 
     def _start(self, run: Run, run_id: str, known: KnownRun) -> Iterator[Event]:
         metadata = run.metadata
