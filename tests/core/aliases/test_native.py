@@ -80,6 +80,7 @@ SAID: dict[str, st.SearchStrategy[Any]] = {
     "offset": numbers,
     "timestamp_source": st.sampled_from(["record", "inherited", "ingest", None]),
     "sequence": numbers,
+    "identity": words,
     "tool_call_id": words,
     "latency_ms": numbers,
     "error": texts,
@@ -354,13 +355,14 @@ def test_what_other_names_say_beside_the_exact_ones_is_not_lost(
 
 def test_where_a_record_stands_is_not_for_it_to_say() -> None:
     says = {"source": "x", "line": 7, "offset": 5, "timestamp_source": "ingest", "sequence": 3}
+    says |= {"identity": "me"}
     reader = Reader("f", LADDER, T0)
 
     events = reader.read(placed(exact() | says, exact() | says))
 
     places = [(one.source, one.line, one.offset, one.timestamp_source) for one in events]
     assert places == [("f", 1, 1000, "record"), ("f", 2, 2000, "record")]
-    assert [event.sequence for event in events] == [None, None]
+    assert [(event.sequence, event.identity) for event in events] == [(None, None)] * 2
 
 
 def test_events_that_were_printed_are_read_back() -> None:

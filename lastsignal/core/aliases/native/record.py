@@ -53,6 +53,7 @@ class ExactRecord(Event, kw_only=True, gc=False, forbid_unknown_fields=True):
         default="record", name="(timestamp_source)"
     )
     sequence: _NoNumber | None = msgspec.field(default=None, name="(sequence)")
+    identity: _NoText | None = msgspec.field(default=None, name="(identity)")
 
 
 class HabitualRecord(ExactRecord, kw_only=True, gc=False, forbid_unknown_fields=True):
