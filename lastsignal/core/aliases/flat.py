@@ -70,21 +70,17 @@ class FlatDecoder:
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
-        value, named = self._read(record)
-        known, shape = self.state.known, _shape(value, named)
-        if shape not in known and len(known) < _MAX_SHAPES:
-            known.append(shape)
-        return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
+        return self._take(*self._read(record))
 
     def among_others(self, record: bytes, is_mixed: bool) -> Decoded:
         """Return what `decode` does of what is no other layout's; see `contract.Wary`."""
         value, named = self._read(record)
         if DEFAULT_TABLE.event_type(value) != named:
-            return self.decode(record)  # a word that a user has given is no chance
+            return self._take(value, named)  # a word that a user has given is no chance
         is_only_a_word = named is not None and self._is_only_called_crash(value, named)
         if (is_mixed or is_only_a_word) and not looks_flat(value, self._table):
             raise NotThisDialect
-        decoded = self.decode(record)
+        decoded = self._take(value, named)
         if is_only_a_word and isinstance(decoded, list):
             decoded[0].event_type = "agent_end"
         return decoded
@@ -95,6 +91,13 @@ class FlatDecoder:
         known = self.state.known
         if _shape(value, named) not in known and len(known) < _MAX_SHAPES:
             raise NotThisDialect
+        return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
+
+    def _take(self, value: dict[str, Any], named: Happened | None) -> Decoded:
+        """Return a record's event, and know records of its kind from here on."""
+        known, shape = self.state.known, _shape(value, named)
+        if shape not in known and len(known) < _MAX_SHAPES:
+            known.append(shape)
         return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
 
     def _read(self, record: bytes) -> tuple[dict[str, Any], Happened | None]:

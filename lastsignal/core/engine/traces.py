@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
+from lastsignal.core.digests import digest_of, remember
 from lastsignal.core.events import Event, Status
 from lastsignal.core.groups import Group, Mark, Progress
 
@@ -115,14 +115,9 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     def knows(self, event: Event) -> bool:
         """Note what an event is; true for a copy, which counts no more than it did."""
         identity = (event.identity or "").encode("utf-8", "surrogatepass")
-        digest = int.from_bytes(blake2b(identity, digest_size=8).digest(), "big")
-        if digest in self.told:
-            self.events -= 1
-            return True
-        self.told[digest] = True
-        if len(self.told) > MAX_TOLD:
-            del self.told[next(iter(self.told))]
-        return False
+        is_new = remember(self.told, digest_of(identity), MAX_TOLD)
+        self.events -= not is_new
+        return not is_new
 
     def progress(self) -> Progress:
         """Return how far the trace has come."""

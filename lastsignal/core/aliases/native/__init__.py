@@ -58,9 +58,10 @@ class NativeDecoder:
         """Let the next records like this one be exact, if they can be; return what it became."""
         if self._tries > 0:
             habits = self._habits.with_those_of(record, self._names)
-            self._tries = _TRIES if habits != self._habits else self._tries - 1
-            if habits != self._habits:
-                self._habits = habits
+            if habits == self._habits:
+                self._tries -= 1
+            else:
+                self._habits, self._tries = habits, _TRIES
                 self.exact = habitual_reader(with_habits(habits))
         return decoded
 

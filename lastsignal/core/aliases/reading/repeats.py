@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
+from lastsignal.core.digests import digest_of, remember
 from lastsignal.core.events import Event
 
 MAX_KNOWN = 10_000
@@ -19,17 +18,24 @@ class Repeats:
     def __init__(self) -> None:
         self.known: dict[int, bool] = {}
         """Digests of the latest records; all that must survive a restart."""
+        self._asked: int | None = None  # the digest of the record that was asked for last
 
     def knows(self, dialect: Dialect | None, data: bytes) -> bool:
         """Whether a record, if it is of this dialect, has come before."""
-        return _is_unique(dialect) and _digest(data) in self.known
+        self._asked = digest_of(data) if _is_unique(dialect) else None
+        return self._asked in self.known
 
     def note(self, dialect: Dialect | None, data: bytes, decoded: Decoded) -> None:
-        """Keep what a dialect has read: all but pieces of a text, which may well be equal."""
+        """Keep what a dialect has read: all but pieces of a text, which may well be equal.
+
+        Args:
+            dialect: the one that has taken it, be it another than was asked for.
+            data: the record that `knows` was asked for.
+            decoded: what the dialect has read.
+        """
         if _is_unique(dialect) and decoded != _PIECE:
-            self.known[_digest(data)] = True
-            if len(self.known) > MAX_KNOWN:
-                del self.known[next(iter(self.known))]
+            digest = digest_of(data) if self._asked is None else self._asked
+            remember(self.known, digest, MAX_KNOWN)
 
 
 def identify(event: Event) -> None:
@@ -41,7 +47,3 @@ def identify(event: Event) -> None:
 
 def _is_unique(dialect: Dialect | None) -> bool:
     return dialect is not None and dialect.is_unique
-
-
-def _digest(data: bytes) -> int:
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")
