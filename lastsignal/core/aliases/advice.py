@@ -51,6 +51,11 @@ _LAYOUTS = (
         "name the file `….json`, or write the events of its event bus with `to_json()`",
     ),
     _layout(
+        r"^# aider chat started at \d{4}-",
+        "aider's chat history",
+        "start it with `--analytics-log FILE`",
+    ),
+    _layout(
         r"^\{'[^'\n]{1,100}': ",
         "What Python prints of its own objects",
         "write each with `json.dumps(…)` on a line of its own",

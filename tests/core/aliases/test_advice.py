@@ -15,6 +15,7 @@ from lastsignal.core.aliases.advice import advice_for
         (b"System message:\n\n[[ ## question ## ]]\n{question}\n", "mlflow.dspy.autolog()"),
         (b"[Exporter] Export trace_id=trace_1, name=Agent\n", "tracing processor"),
         (b'2026-03-01 10:00:00: task_name="a", task="b", status="started"\n', "event bus"),
+        (b"\n# aider chat started at 2026-03-01 10:00:00\n\n> Model: x\n", "--analytics-log"),
         (b"{'object': 'trace.span', 'error': None}\n", "json.dumps"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lastsignal.core.aliases.frameworks import (
+    aider,
     google_adk,
     llamaindex,
     pydantic_ai,
@@ -16,4 +17,5 @@ DIALECTS = (
     smolagents.DIALECT,
     pydantic_ai.DIALECT,
     strands_session.DIALECT,
+    aider.DIALECT,
 )
