@@ -16,10 +16,10 @@ def hash_arguments(arguments: object) -> str | None:
     `arguments` may be any JSON value, `msgspec.Raw`, or the JSON text that many frameworks nest in
     a string; key order and white space make no difference.
     """
-    if arguments is None:
-        return None
     if isinstance(arguments, dict):
         return _digest_value(arguments)
+    if arguments is None:
+        return None
     if isinstance(arguments, str | bytes | msgspec.Raw):
         text = arguments.encode() if isinstance(arguments, str) else bytes(arguments)
         if not text.strip():

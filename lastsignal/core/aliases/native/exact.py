@@ -22,7 +22,7 @@ from lastsignal.core.aliases.native.record import ExactRecord, HabitualRecord
 from lastsignal.core.aliases.reading.long_names import MAX_NAME
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import EVENT_TYPES, Event
+from lastsignal.core.events import EVENT_TYPES, Event, Status
 from lastsignal.core.judging import default_status, judge
 
 
@@ -34,22 +34,25 @@ def _reader(decode: Callable[[bytes], ExactRecord]) -> Callable[[bytes], Event |
             if not record.isascii():
                 record.decode()  # metadata are passed over, whatever their bytes are
             event = decode(record)
-            kind, status = event.event_type, event.status
-            if event.error_message is not None:
-                return event if _read_failure(event, event.error_message) else None
-            if status == "failed" or (kind == "process_error" and status in _UNTOLD):
+            kind, status, error = event.event_type, event.status, event.error_message
+            if error is not None:
+                decode_noted, read_noted = _FAILED
+            elif status == "failed" or (kind == "process_error" and status in _UNTOLD):
                 return None  # its output may tell of what; and no crash has gone well
-            if status is None:
-                if event.http_status or event.error_type or event.error_class:
-                    return None
-                event.status = _IMPLIED[kind]
-            if event.metadata is not NONE:
+            else:
                 decode_noted, read_noted = (_BEGUN if status == "started" else _DONE)[kind]
+                if status is None:
+                    if event.http_status or event.error_type or event.error_class:
+                        return None
+                    event.status = _IMPLIED[kind]
+            if event.metadata is not NONE:
                 noted = decode_noted(event.metadata)
                 if noted is not None and not read_noted(event, noted):
                     return None
             if event.operation is None and kind == "model_call":
                 event.operation = event.model
+            if error is not None and not _tell_failure(event, status, error):
+                return None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return event
@@ -69,30 +72,23 @@ def habitual_reader(record_type: type[HabitualRecord]) -> Callable[[bytes], Even
     return read_habitual
 
 
-# To set a field takes five times as long as to look at one: what is not told is left as it is.
-
-
-def _read_failure(event: ExactRecord, error: str) -> bool:
-    """Read what failed, and why; False leaves the record to `flat`, as all of these do."""
-    status = event.status or "failed"
-    if status != "failed" and (event.event_type != "retry" or status == "completed"):
+def _tell_failure(event: ExactRecord, status: Status | None, error: str) -> bool:
+    """Say what failed, and why; False leaves the record to `flat`, as all of these do."""
+    told = status or "failed"
+    if told != "failed" and (event.event_type != "retry" or told == "completed"):
         return False  # what goes well has no error, whatever the record says
     if is_no_error(error):
         return False
-    noted = decode_failed(event.metadata) if event.metadata is not NONE else None
-    if noted is not None:
-        _read_answered(event, noted)
-        event.http_status = event.http_status or noted.status_code or noted.http_status
-        event.error_type = event.error_type or noted.error_type
-    if event.operation is None and event.event_type == "model_call":
-        event.operation = event.model
     said = error_in_text(error)
-    if event.status is None and not said.message:
+    if status is None and not said.message:
         return False
-    event.status, event.error_message = status, said.message
+    event.status, event.error_message = told, said.message
     event.error_type = event.error_type or said.type
     judge(event)
     return len(said.type or "") <= MAX_NAME
+
+
+# To set a field takes five times as long as to look at one: what is not told is left as it is.
 
 
 def _read_other(event: ExactRecord, noted: Any) -> bool:
@@ -106,10 +102,12 @@ def _read_other(event: ExactRecord, noted: Any) -> bool:
 def _read_call(event: ExactRecord, noted: Any) -> bool:
     _read_other(event, noted)
     if event.arguments_hash is None:
-        for value in (noted.arguments, noted.args, noted.input, noted.parameters):
-            if value is not None and value != "":
-                event.arguments_hash = hash_arguments(value)
-                break
+        arguments = noted.arguments
+        if arguments is None or arguments == "":
+            others = (noted.args, noted.input, noted.parameters)
+            arguments = next((one for one in others if one is not None and one != ""), None)
+        if arguments is not None:
+            event.arguments_hash = hash_arguments(arguments)
     return True
 
 
@@ -138,6 +136,12 @@ def _read_duration(event: ExactRecord, noted: Any) -> None:
             return
         seconds = milliseconds / 1000.0
     event.duration_seconds = seconds
+
+
+def _read_failed(event: ExactRecord, noted: Any) -> bool:
+    event.http_status = event.http_status or noted.status_code or noted.http_status
+    event.error_type = event.error_type or noted.error_type
+    return _read_answered(event, noted)
 
 
 def _read_asked(event: ExactRecord, noted: Any) -> bool:
@@ -176,18 +180,21 @@ def _read_answered(event: ExactRecord, noted: Any) -> bool:
     return True
 
 
-_OTHERS = dict.fromkeys(EVENT_TYPES, (decode_other, _read_other))
+_Steps = tuple[Callable[[msgspec.Raw], Any], Callable[[ExactRecord, Any], bool]]
+"""What decodes the metadata of an event, and reads them."""
+_OTHERS: dict[str, _Steps] = dict.fromkeys(EVENT_TYPES, (decode_other, _read_other))
 _BEGUN = _OTHERS | {
     "tool_call": (decode_call, _read_call),
     "tool_result": (decode_result, _read_result),
     "model_call": (decode_asked, _read_asked),
 }
-"""What decodes the metadata of an event, and reads it where something is said to begin."""
+"""Where something is said to begin."""
 _DONE = _BEGUN | {
     "tool_call": (decode_called, _read_call),
     "model_call": (decode_answered, _read_answered),
 }
-"""The same for what is over, or may be: an error in the metadata decides."""
+"""Where it is over, or may be: an error in the metadata decides."""
+_FAILED: _Steps = (decode_failed, _read_failed)
 _UNTOLD = (None, "completed")
 _IMPLIED = {kind: default_status(kind) for kind in EVENT_TYPES}
 
