@@ -185,6 +185,7 @@ def test_formats_lists_a_layout_of_the_users_own_first(
         "description": "Yours: has acme; kind is trace",
         "told_by": "",
         "default_paths": [],
+        "written_by": None,
     }
     assert len(rows) == 1 + len(LADDER) + len(WRAPPERS)
 
@@ -199,6 +200,7 @@ def test_formats_tells_machines_of_wrappers_too(capsys: pytest.CaptureFixture[st
             "description": "Docker's json-file log; it cuts lines at 16 KiB",
             "told_by": "An object of log, stream and time, perhaps attrs.",
             "default_paths": ["/var/lib/docker/containers/*/*-json.log"],
+            "written_by": None,
         }
     ]
 
@@ -209,10 +211,17 @@ def test_formats_shows_how_one_is_told_apart(capsys: pytest.CaptureFixture[str])
 
     assert "told by: A wrapped record, a header or bare item" in shown
     assert "~/.codex/sessions/**/rollout-*.jsonl" in shown
+    assert "written by `codex exec --json … > FILE`" in shown
     assert "opencode" not in shown
 
     assert run(["formats", "codx"]) == 3
     assert "codx: no such format; did you mean `codex`?" in capsys.readouterr().err
+
+
+def test_every_format_says_where_it_is_or_how_it_comes_to_be_written() -> None:
+    nowhere = [one.name for one in LADDER if not one.default_paths and not one.written_by]
+
+    assert nowhere == []
 
 
 def test_every_format_says_what_it_is_and_how_it_is_told() -> None:

@@ -41,6 +41,7 @@ def formats(
 ) -> int:
     """List the layouts that are recognised, how each is told apart, and its usual place.
 
+    Of what no framework writes by itself: how it comes to be written.
     And what lines may be wrapped in: a container's log, the journal, what a log shipper writes.
     With NAMES of formats, frameworks or wrappers only these.
 
@@ -111,6 +112,7 @@ def _plain(dialect: Dialect) -> dict[str, object]:
         "description": dialect.description,
         "told_by": told_by(dialect),
         "default_paths": list(dialect.default_paths),
+        "written_by": dialect.written_by or None,
     }
 
 
@@ -121,6 +123,7 @@ def _plain_wrapper(wrapper: Wrapper) -> dict[str, object]:
         "description": wrapper.description,
         "told_by": wrapper.told_by,
         "default_paths": list(wrapper.default_paths),
+        "written_by": None,
     }
 
 
@@ -133,6 +136,8 @@ def _table(ladder: Sequence[Dialect], *, with_rule: bool) -> Table:
         if with_rule and told_by(dialect):
             lines.append(f"told by: {told_by(dialect)}")
         lines += dialect.default_paths
+        if dialect.written_by:
+            lines.append(f"written by {dialect.written_by}")
         table.add_row(dialect.name, dialect.framework, "\n".join(lines))
     return table
 

@@ -153,3 +153,5 @@ class Dialect:
     """One line: which files these are and how they are told apart."""
     default_paths: tuple[str, ...] = ()
     """Where the framework writes such files by default, if anywhere."""
+    written_by: str = ""
+    """What writes such files, where the framework does not by itself."""

@@ -232,4 +232,5 @@ DIALECT = Dialect(
     recognise=recogniser(DEFAULT_TABLE),
     decoder=FlatDecoder,
     description="One flat object a line that names an event type by any known alias",
+    written_by="agents of your own that log JSON: structlog, pino, logging with a JSON formatter",
 )

@@ -88,4 +88,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=ExportDecoder,
     description="A document that gathers OpenAI Agents SDK traces, each with its spans",
+    written_by="programs that gather what a tracing processor is given, and write it at the end",
 )

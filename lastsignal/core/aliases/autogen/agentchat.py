@@ -216,4 +216,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=AgentChatDecoder,
     description="AutoGen AgentChat messages or TaskResult: source, models_usage, type",
+    written_by=(
+        "programs that write the messages of `run_stream`, or its result, by `model_dump_json()`"
+    ),
 )

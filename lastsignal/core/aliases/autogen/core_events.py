@@ -305,4 +305,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=CoreEventsDecoder,
     description="AutoGen core event log: type LLMCall, ToolCall, Message, MessageHandlerException",
+    written_by="a file handler on the logger `autogen_core.events`",
 )

@@ -213,4 +213,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=MagenticOneDecoder,
     description="Magentic-One log.jsonl: timestamp, type OrchestrationEvent or LLMCallEvent",
+    written_by="Magentic-One's log handler, as log.jsonl",
 )

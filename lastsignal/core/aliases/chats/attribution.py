@@ -120,4 +120,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=AttributionDecoder,
     description="Who&When: history, mistake_agent, mistake_step; labels: failures, root_cause",
+    written_by="collections of failures that people have labelled: Who&When, AgentRx",
 )

@@ -109,4 +109,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=ChatLogDecoder,
     description="Chat messages, one a record: role, content, tool_calls",
+    written_by="programs that keep their messages as chat APIs take them",
 )

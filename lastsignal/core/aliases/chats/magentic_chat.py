@@ -146,4 +146,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=MagenticChatDecoder,
     description="Magentic-One conversations: role (who spoke, with asides) and content",
+    written_by="collections of Magentic-One conversations, as in AgentRx",
 )

@@ -63,4 +63,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=MiniSweMessagesDecoder,
     description="mini-swe-agent 0 .traj.json: a list of messages; the first one says how to submit",
+    written_by="mini-swe-agent 0, with `--output FILE`",
 )

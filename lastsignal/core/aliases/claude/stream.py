@@ -264,4 +264,7 @@ DIALECT = Dialect(
     decoder=StreamDecoder,
     one_at_a_time=True,
     description="Claude Code stream-json or Agent SDK messages: system/init to result",
+    written_by=(
+        "`claude -p --output-format stream-json --verbose … > FILE`; programs on the Agent SDK"
+    ),
 )

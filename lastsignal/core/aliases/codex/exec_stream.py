@@ -173,4 +173,5 @@ DIALECT = Dialect(
     decoder=ExecDecoder,
     one_at_a_time=True,
     description="codex exec --json: thread.started, turn.*, item.*",
+    written_by="`codex exec --json … > FILE`",
 )

@@ -272,4 +272,5 @@ DIALECT = Dialect(
     decoder=EventBusDecoder,
     disorder_seconds=1.0,  # handlers run in threads
     description="CrewAI event bus, one event.to_json() a line: type, event_id, emission_sequence",
+    written_by="a listener on CrewAI's event bus that writes `event.to_json()`, one a line",
 )

@@ -100,4 +100,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=OutputLogDecoder,
     description="CrewAI output_log_file as JSON: timestamp, task_name, task, agent, status",
+    written_by='`Crew(output_log_file="FILE.json")`',
 )

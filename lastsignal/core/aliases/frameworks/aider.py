@@ -203,5 +203,6 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=AiderDecoder,
     description="aider's --analytics-log: records of event, properties, user_id and time",
+    written_by="`aider --analytics-log FILE`",
     is_unique=True,
 )

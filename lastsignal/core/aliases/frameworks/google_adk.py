@@ -257,4 +257,5 @@ DIALECT = Dialect(
     decoder=AdkDecoder,
     is_unique=True,
     description="Google ADK events or sessions: invocationId, author, actions",
+    written_by="`adk run --jsonl`; programs that write the runner's events, or a session, as JSON",
 )

@@ -213,4 +213,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=InstrumentationDecoder,
     description="LlamaIndex instrumentation events: class_name …Event, id_, span_id",
+    written_by="a handler on LlamaIndex's dispatcher that writes each event, one a line",
 )

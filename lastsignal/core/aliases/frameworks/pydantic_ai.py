@@ -239,4 +239,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=HistoryDecoder,
     description="pydantic-ai message history: kind request or response, parts",
+    written_by="programs that write `result.all_messages_json()`",
 )

@@ -258,4 +258,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=MemoryDecoder,
     description="smolagents memory steps: step_number, timing, tool_calls, error; task; plan",
+    written_by="programs that write `agent.memory.get_full_steps()`",
 )

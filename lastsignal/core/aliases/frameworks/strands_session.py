@@ -164,4 +164,8 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=StrandsDecoder,
     description="Strands session messages: role and content of toolUse and toolResult blocks",
+    default_paths=(
+        "~/.strands/sessions/session_*/agents/agent_*/messages/*.json",
+        "/tmp/strands/sessions/session_*/agents/agent_*/messages/*.json",
+    ),
 )

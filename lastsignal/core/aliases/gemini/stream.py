@@ -217,4 +217,5 @@ DIALECT = Dialect(
     decoder=StreamDecoder,
     one_at_a_time=True,
     description="Gemini CLI stream-json: init, tool_use, tool_result, result",
+    written_by="`gemini -p … --output-format stream-json > FILE`",
 )

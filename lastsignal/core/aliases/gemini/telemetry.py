@@ -101,4 +101,5 @@ DIALECT = Dialect(
     decoder=TelemetryDecoder,
     disorder_seconds=5.0,
     description="Telemetry outfile of Gemini CLI or Qwen Code: log records with an event.name",
+    written_by="Gemini CLI or Qwen Code with `telemetry.outfile` in their settings",
 )

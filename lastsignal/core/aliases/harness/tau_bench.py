@@ -94,4 +94,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=TauBenchDecoder,
     description="tau-bench results: task_id, trial, reward, traj",
+    default_paths=("results/*.json",),
 )

@@ -254,4 +254,5 @@ DIALECT = Dialect(
     decoder=EventsDecoder,
     is_unique=True,
     description="LangChain astream_events, one event a line: event on_…, run_id, parent_ids",
+    written_by="programs that write each event of `astream_events`, one a line",
 )

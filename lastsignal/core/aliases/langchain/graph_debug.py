@@ -300,4 +300,5 @@ DIALECT = Dialect(
     decoder=GraphDebugDecoder,
     is_unique=True,
     description='LangGraph stream_mode="debug": step, type task or task_result, payload',
+    written_by='programs that write what `graph.stream(…, stream_mode="debug")` gives, one a line',
 )

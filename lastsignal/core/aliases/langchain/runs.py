@@ -284,4 +284,7 @@ DIALECT = Dialect(
     decoder=RunsDecoder,
     disorder_seconds=5.0,  # runs are written when they end, batches every few seconds
     description="LangSmith run dicts and batch operations: run_type, dotted_order; post and patch",
+    written_by=(
+        "LangSmith's runs, downloaded or listed by its client; the batches that clients send"
+    ),
 )

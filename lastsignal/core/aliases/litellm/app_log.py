@@ -115,4 +115,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=AppLogDecoder,
     description="LiteLLM's log with JSON_LOGS=true: message, level, timestamp",
+    written_by="LiteLLM's proxy with `json_logs: true`, to stderr",
 )

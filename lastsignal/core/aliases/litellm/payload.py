@@ -197,4 +197,7 @@ DIALECT = Dialect(
     disorder_seconds=5.0,  # requests are written when they end
     is_unique=True,
     description="LiteLLM StandardLoggingPayload: litellm_call_id, call_type, status, startTime",
+    written_by=(
+        "LiteLLM's logging to S3 or GCS, or a callback that writes `standard_logging_object`"
+    ),
 )

@@ -273,4 +273,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=ManagedDecoder,
     description="Anthropic managed agents: recorded SDK calls, or session events (sevt_ ids)",
+    written_by="programs that write what `client.beta.sessions.events` streams or lists",
 )

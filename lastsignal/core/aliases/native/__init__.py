@@ -72,4 +72,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=NativeDecoder,
     description="Last Signal's own trace schema: one object a line with event_type and trace_id",
+    written_by="agents that log for Last Signal, or in its schema",
 )

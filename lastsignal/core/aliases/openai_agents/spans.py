@@ -304,4 +304,5 @@ DIALECT = Dialect(
     disorder_seconds=5.0,  # the exporter's interval; spans are written when they end
     is_unique=True,
     description="OpenAI Agents SDK traces and spans: object trace or trace.span, span_data",
+    written_by="a tracing processor that writes `trace.export()` and `span.export()`, one a line",
 )

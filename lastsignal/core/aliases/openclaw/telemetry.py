@@ -163,4 +163,5 @@ DIALECT = Dialect(
     decoder=TelemetryDecoder,
     is_unique=True,
     description="OpenClaw telemetry plugin: agent.*, tool.* and message.* records",
+    written_by="OpenClaw with its telemetry plugin",
 )

@@ -246,4 +246,5 @@ DIALECT = Dialect(
     decoder=BusDecoder,
     disorder_seconds=1.0,  # a part's own times are older than the record that sends it
     description='OpenCode events: ["event", {event}] arrays of a plugin, or bare bus events',
+    written_by="OpenCode with a plugin that writes each event to a file",
 )

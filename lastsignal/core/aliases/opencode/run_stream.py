@@ -131,4 +131,5 @@ DIALECT = Dialect(
     decoder=StreamDecoder,
     one_at_a_time=True,
     description="opencode run --format json: step_start, tool_use, step_finish, error",
+    written_by="`opencode run --format json … > FILE`",
 )

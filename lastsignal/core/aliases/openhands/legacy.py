@@ -287,4 +287,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=LegacyDecoder,
     description="OpenHands V0: numbered actions with args, observations with extras; histories",
+    written_by="OpenHands V0 with SAVE_TRAJECTORY_PATH; its download of a conversation",
 )

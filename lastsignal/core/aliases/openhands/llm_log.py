@@ -130,4 +130,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=LlmLogDecoder,
     description="OpenHands llm logs: messages, response or error, cost, latency_sec",
+    written_by="OpenHands with `log_completions`, a file for each call",
 )

@@ -148,4 +148,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=lambda source: SpanDecoder(_read),
     description="Jaeger query JSON: traces with traceID, spans, references and processes",
+    written_by="Jaeger's page of a trace (Trace JSON), or its API, /api/traces",
 )

@@ -185,4 +185,5 @@ DIALECT = Dialect(
     decoder=lambda source: SpanDecoder(_read),
     disorder_seconds=5.0,  # the batch processor's default export interval
     description="OTLP in JSON: resourceSpans (any casing, hex or base64 ids) or Tempo's batches",
+    written_by="the OpenTelemetry Collector's `file` exporter; Tempo's API, /api/traces/ID",
 )

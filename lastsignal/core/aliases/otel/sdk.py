@@ -110,4 +110,5 @@ DIALECT = Dialect(
     decoder=lambda source: SpanDecoder(_read),
     disorder_seconds=5.0,  # the batch processor's default export interval
     description="OpenTelemetry spans as the Python SDK prints them: one object with a context",
+    written_by="OpenTelemetry's ConsoleSpanExporter for Python, with `out` a file",
 )

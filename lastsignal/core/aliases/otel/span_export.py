@@ -59,4 +59,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=lambda source: SpanDecoder(_read),
     description="A document that gathers SDK-like spans under `spans`, or under `traces`",
+    written_by="programs that gather an SDK's spans and write them at the end",
 )

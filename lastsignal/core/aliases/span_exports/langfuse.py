@@ -237,4 +237,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=lambda source: SpanDecoder(_read, interpret),
     description="Langfuse exports: trace and observations, or observations one by one",
+    written_by="Langfuse's download of a trace, its API, or its export of observations",
 )

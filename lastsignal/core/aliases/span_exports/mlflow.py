@@ -191,4 +191,5 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=lambda source: SpanDecoder(_read, interpret),
     description="MLflow traces: info and data.spans, or the artifact's spans with mlflow.spanType",
+    written_by="MLflow's `trace.to_json()`; a trace's artifact, traces.json",
 )

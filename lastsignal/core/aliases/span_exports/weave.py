@@ -273,4 +273,5 @@ DIALECT = Dialect(
     decoder=WeaveDecoder,
     disorder_seconds=5.0,  # requests are sent in batches from threads
     description="Weave calls: op_name, started_at, summary; or start and end apart",
+    written_by="Weave's export of calls, or programs that write what `client.get_calls()` lists",
 )
