@@ -128,6 +128,20 @@ def none_is_exact(record: bytes) -> None:
     """Stand for `Exact.exact` where no record can be exact."""
 
 
+def every_record(record: bytes) -> bool:
+    """Stand for `Dialect.is_named` where there is no other."""
+    return True
+
+
+def holds(*marks: bytes) -> Callable[[bytes], bool]:
+    """Return what says whether a record holds one of these marks: keys of ids or of fine times."""
+
+    def is_named(record: bytes) -> bool:
+        return any(mark in record for mark in marks)
+
+    return is_named
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One layout on disk."""
@@ -147,6 +161,9 @@ class Dialect:
     is_unique: bool = False
     """Whether an id or a fine time makes each record unlike all others: one that comes again in its
     source, byte for byte, is the same one."""
+    is_named: Callable[[bytes], bool] = every_record
+    """Of a layout that is unique but for some of its records: whether this one is. Any other is
+    the same as one that stood behind the same unique record before."""
     is_copied: bool = False
     """Whether a session that goes on in another source begins there with copies of its records."""
     description: str = ""

@@ -87,6 +87,7 @@ DIALECT = Dialect(
     framework="openai_agents",
     recognise=recognise,
     decoder=ExportDecoder,
+    is_unique=True,
     description="A document that gathers OpenAI Agents SDK traces, each with its spans",
     written_by="programs that gather what a tracing processor is given, and write it at the end",
 )

@@ -140,7 +140,7 @@ def test_a_background_task_ends_its_call_once_unless_it_fails_later(read: Read) 
         ("tool_result", "run_command", "completed"), ("tool_result", "run_command", "failed"),
     ]  # fmt: skip
     assert events[3].metadata == {"background": True}
-    assert reader.skipped == {"repeated_step": 2}
+    assert reader.skipped == {"repeated_step": 1, "repeated_record": 1}
 
 
 def test_a_step_still_at_work_yields_nothing_yet(read: Read) -> None:

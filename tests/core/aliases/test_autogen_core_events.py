@@ -44,8 +44,8 @@ def told(inner: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def begun() -> list[dict[str, Any]]:
-    task = {"messages": [chat("m0", "TextMessage", "go", 0, source="user")]}
+def begun(task_id: str = "m0") -> list[dict[str, Any]]:
+    task = {"messages": [chat(task_id, "TextMessage", "go", 0, source="user")]}
     return [
         message(task, None, MANAGER),
         message(task, None, MANAGER, "DELIVER"),
@@ -114,8 +114,8 @@ def test_a_failure_that_is_logged_three_times_is_told_once_as_the_models(read: R
 
 
 def test_the_same_failure_in_the_next_run_is_another_one(read: Read) -> None:
-    run = [*begun(), *failed("KeyError", "'city'", "Traceback\n  in handle\n")]
-    events, _ = read(*run, *run)
+    failure = failed("KeyError", "'city'", "Traceback\n  in handle\n")
+    events, _ = read(*begun("m0"), *failure, *begun("m1"), *failure)
     assert [event.event_type for event in events if event.status == "failed"] == [
         "process_error",
         "agent_end",

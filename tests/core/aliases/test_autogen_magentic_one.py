@@ -129,7 +129,10 @@ def test_a_script_that_fails_is_a_failed_call(read: Read) -> None:
 
 def test_limits_fail_the_run(read: Read) -> None:
     events, _ = read(
-        TASK, ended(2, "Max rounds (20) reached."), TASK, ended(3, "Max time (90.5s) reached.")
+        TASK,
+        ended(2, "Max rounds (20) reached."),
+        thought(3, "UserProxy", "Why is there an Error: 429?"),
+        ended(4, "Max time (90.5s) reached."),
     )
     assert shape(events) == [
         ("agent_start", "Orchestrator", "started"),

@@ -132,14 +132,19 @@ def test_labels_of_failures_are_dropped_by_name(read: Read) -> None:
 
 def test_bedrock_s_blocks_among_chats_are_told_by_their_own_layout(read: Read) -> None:
     chat = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
-    asked = {"toolUse": {"toolUseId": "t1", "name": "search", "input": {"q": "x"}}}
-    failed = {"toolUseId": "t1", "status": "error", "content": [{"text": "timed out"}]}
-    blocks = [
-        {"role": "user", "content": [{"text": "search x"}]},
-        {"role": "assistant", "content": [asked]},
-        {"role": "user", "content": [{"toolResult": failed}]},
-    ]
-    for records, failures in (([*chat, *blocks, *chat], 1), ([*blocks, *chat, *blocks], 2)):
+
+    def blocks(call: str) -> list[dict[str, Any]]:
+        asked = {"toolUse": {"toolUseId": call, "name": "search", "input": {"q": "x"}}}
+        failed = {"toolUseId": call, "status": "error", "content": [{"text": "timed out"}]}
+        return [
+            {"role": "user", "content": [{"text": "search x"}]},
+            {"role": "assistant", "content": [asked]},
+            {"role": "user", "content": [{"toolResult": failed}]},
+        ]
+
+    between = [*chat, *blocks("t1"), *chat]
+    around = [*blocks("t1"), *chat, *blocks("t2")]
+    for records, failures in ((between, 1), (around, 2)):
         events, reader = read(*records)
         assert set(reader.formats) == {"chat_log", "strands_session"}
         told = [event.error_class for event in events if event.event_type == "tool_result"]

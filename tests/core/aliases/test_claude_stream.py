@@ -78,7 +78,7 @@ def test_a_healthy_stream_opens_with_init_and_closes_with_its_result() -> None:
     assert events[-1].duration_seconds == 4.5
     assert {event.trace_id for event in events} == {SESSION}
     assert {event.timestamp_source for event in events} == {"ingest"}
-    assert reader.skipped == {"further_block": 1}
+    assert reader.skipped == {"repeated_record": 1}
 
 
 def test_a_cumulative_cost_is_counted_by_its_growth() -> None:

@@ -129,7 +129,7 @@ def test_the_limit_of_steps_is_an_audit(read: Read) -> None:
 
 
 def test_each_task_is_a_run_of_its_own(read: Read) -> None:
-    events, _ = read(TASK, step(1, is_final_answer=True), TASK, step(1, is_final_answer=True))
+    events, _ = read(TASK, step(1, is_final_answer=True), TASK, step(2, is_final_answer=True))
     assert {event.trace_id for event in events} == {"trace.jsonl", "trace.jsonl#2"}
 
 

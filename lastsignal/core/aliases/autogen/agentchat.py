@@ -20,7 +20,7 @@ from lastsignal.core.aliases.autogen.messages import (
     message_event,
     message_events,
 )
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
 from lastsignal.core.aliases.elements import locate
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import limit_of, list_of, mapping_of, text_of
@@ -215,6 +215,8 @@ DIALECT = Dialect(
     framework="autogen",
     recognise=recognise,
     decoder=AgentChatDecoder,
+    is_unique=True,
+    is_named=holds(b'"created_at"'),  # versions before name no message
     description="AutoGen AgentChat messages or TaskResult: source, models_usage, type",
     written_by=(
         "programs that write the messages of `run_stream`, or its result, by `model_dump_json()`"

@@ -21,7 +21,7 @@ from lastsignal.core.aliases.autogen.messages import (
     decode_message,
     message_events,
 )
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import at, count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -304,6 +304,8 @@ DIALECT = Dialect(
     framework="autogen",
     recognise=recognise,
     decoder=CoreEventsDecoder,
+    is_unique=True,
+    is_named=holds(b"created_at", b"call_id", b'"response"'),
     description="AutoGen core event log: type LLMCall, ToolCall, Message, MessageHandlerException",
     written_by="a file handler on the logger `autogen_core.events`",
 )

@@ -222,6 +222,7 @@ DIALECT = Dialect(
     framework="autogen",
     recognise=recognise,
     decoder=FileLoggerDecoder,
+    is_unique=True,
     description="AutoGen 0.2 runtime_logging file logger: invocation_id, wrapper_id, thread_id",
     default_paths=("autogen_logs/runtime.log",),
 )

@@ -212,6 +212,7 @@ DIALECT = Dialect(
     framework="autogen",
     recognise=recognise,
     decoder=MagenticOneDecoder,
+    is_unique=True,
     description="Magentic-One log.jsonl: timestamp, type OrchestrationEvent or LLMCallEvent",
     written_by="Magentic-One's log handler, as log.jsonl",
 )

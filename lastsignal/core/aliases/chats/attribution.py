@@ -119,6 +119,7 @@ DIALECT = Dialect(
     framework="who_and_when",
     recognise=recognise,
     decoder=AttributionDecoder,
+    is_unique=True,
     description="Who&When: history, mistake_agent, mistake_step; labels: failures, root_cause",
     written_by="collections of failures that people have labelled: Who&When, AgentRx",
 )

@@ -23,7 +23,7 @@ from lastsignal.core.aliases.claude.content import (
 )
 from lastsignal.core.aliases.claude.records import ABSENT, Block, Line, blocks_of, message_of
 from lastsignal.core.aliases.claude.result import Outcome, Result, outcome_of
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, mapping_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
@@ -263,6 +263,8 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=StreamDecoder,
     one_at_a_time=True,
+    is_unique=True,
+    is_named=holds(b'"uuid"', b'"id"', b'"tool_use_id"', b'"duration_ms"', b'"init"'),
     description="Claude Code stream-json or Agent SDK messages: system/init to result",
     written_by=(
         "`claude -p --output-format stream-json --verbose … > FILE`; programs on the Agent SDK"

@@ -271,6 +271,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=EventBusDecoder,
     disorder_seconds=1.0,  # handlers run in threads
+    is_unique=True,
     description="CrewAI event bus, one event.to_json() a line: type, event_id, emission_sequence",
     written_by="a listener on CrewAI's event bus that writes `event.to_json()`, one a line",
 )

@@ -99,6 +99,7 @@ DIALECT = Dialect(
     framework="crewai",
     recognise=recognise,
     decoder=OutputLogDecoder,
+    is_unique=True,
     description="CrewAI output_log_file as JSON: timestamp, task_name, task, agent, status",
     written_by='`Crew(output_log_file="FILE.json")`',
 )

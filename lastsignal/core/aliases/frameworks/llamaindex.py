@@ -212,6 +212,7 @@ DIALECT = Dialect(
     framework="llamaindex",
     recognise=recognise,
     decoder=InstrumentationDecoder,
+    is_unique=True,
     description="LlamaIndex instrumentation events: class_name …Event, id_, span_id",
     written_by="a handler on LlamaIndex's dispatcher that writes each event, one a line",
 )

@@ -238,6 +238,7 @@ DIALECT = Dialect(
     framework="pydantic_ai",
     recognise=recognise,
     decoder=HistoryDecoder,
+    is_unique=True,
     description="pydantic-ai message history: kind request or response, parts",
     written_by="programs that write `result.all_messages_json()`",
 )

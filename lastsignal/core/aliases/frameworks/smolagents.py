@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
 from lastsignal.core.aliases.error_text import ErrorFields, first_line, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, count_of, list_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -257,6 +257,8 @@ DIALECT = Dialect(
     framework="smolagents",
     recognise=recognise,
     decoder=MemoryDecoder,
+    is_unique=True,
+    is_named=holds(b'"timing"', b'"start_time"'),
     description="smolagents memory steps: step_number, timing, tool_calls, error; task; plan",
     written_by="programs that write `agent.memory.get_full_steps()`",
 )

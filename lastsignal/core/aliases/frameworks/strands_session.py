@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import at, list_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -163,6 +163,8 @@ DIALECT = Dialect(
     framework="strands",
     recognise=recognise,
     decoder=StrandsDecoder,
+    is_unique=True,
+    is_named=holds(b'"toolUseId"', b'"created_at"'),
     description="Strands session messages: role and content of toolUse and toolResult blocks",
     default_paths=(
         "~/.strands/sessions/session_*/agents/agent_*/messages/*.json",

@@ -252,6 +252,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=AntigravityDecoder,
     disorder_seconds=5.0,
+    is_unique=True,
     description="Antigravity transcript: records of step_index, source, type and status",
     default_paths=("~/.gemini/antigravity/brain/*/.system_generated/logs/transcript*.jsonl",),
 )

@@ -216,6 +216,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=StreamDecoder,
     one_at_a_time=True,
+    is_unique=True,
     description="Gemini CLI stream-json: init, tool_use, tool_result, result",
     written_by="`gemini -p … --output-format stream-json > FILE`",
 )

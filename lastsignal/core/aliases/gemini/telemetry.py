@@ -100,6 +100,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=TelemetryDecoder,
     disorder_seconds=5.0,
+    is_unique=True,
     description="Telemetry outfile of Gemini CLI or Qwen Code: log records with an event.name",
     written_by="Gemini CLI or Qwen Code with `telemetry.outfile` in their settings",
 )

@@ -150,6 +150,7 @@ DIALECT = Dialect(
     framework="harbor",
     recognise=recognise,
     decoder=AtifDecoder,
+    is_unique=True,
     description="Harbor's ATIF trajectories: schema_version ATIF-…, agent, steps",
     default_paths=("jobs/**/agent/trajectory.json",),
 )

@@ -260,6 +260,7 @@ DIALECT = Dialect(
     framework="mini_swe_agent",
     recognise=recognise,
     decoder=MiniSweAgentDecoder,
+    is_unique=True,
     description="mini-swe-agent .traj.json: trajectory_format, info.exit_status, messages",
     default_paths=("~/.config/mini-swe-agent/last_mini_run.traj.json",),
 )

@@ -259,6 +259,7 @@ DIALECT = Dialect(
     framework="swe_agent",
     recognise=recognise,
     decoder=SweAgentDecoder,
+    is_unique=True,
     description="SWE-agent .traj: trajectory of action and observation, history, info.exit_status",
     default_paths=("trajectories/**/*.traj",),
 )

@@ -93,6 +93,7 @@ DIALECT = Dialect(
     framework="tau_bench",
     recognise=recognise,
     decoder=TauBenchDecoder,
+    is_unique=True,
     description="tau-bench results: task_id, trial, reward, traj",
     default_paths=("results/*.json",),
 )

@@ -117,6 +117,7 @@ DIALECT = Dialect(
     framework="harbor",
     recognise=recognise,
     decoder=TrialResultDecoder,
+    is_unique=True,
     description="Harbor's result.json of a trial: trial_name, agent_info, exception_info",
     default_paths=("jobs/*/*/result.json",),
 )

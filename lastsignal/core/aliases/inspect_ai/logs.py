@@ -114,6 +114,7 @@ DIALECT = Dialect(
     framework="inspect_ai",
     recognise=recognise,
     decoder=InspectDecoder,
+    is_unique=True,
     description="Inspect AI logs: eval, plan, status, samples; single samples of an .eval archive",
     default_paths=("logs/*.eval", "logs/*.json"),
 )

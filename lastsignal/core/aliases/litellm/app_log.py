@@ -114,6 +114,7 @@ DIALECT = Dialect(
     framework="litellm",
     recognise=recognise,
     decoder=AppLogDecoder,
+    is_unique=True,
     description="LiteLLM's log with JSON_LOGS=true: message, level, timestamp",
     written_by="LiteLLM's proxy with `json_logs: true`, to stderr",
 )

@@ -147,6 +147,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=TrajectoryDecoder,
     one_at_a_time=True,
+    is_unique=True,
     description="OpenClaw trajectory: records that name the schema openclaw-trajectory",
     default_paths=("~/.openclaw/agents/*/sessions/*.trajectory.jsonl",),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.fields import attempt_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -245,6 +245,8 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=BusDecoder,
     disorder_seconds=1.0,  # a part's own times are older than the record that sends it
+    is_unique=True,
+    is_named=holds(b'"time"'),
     description='OpenCode events: ["event", {event}] arrays of a plugin, or bare bus events',
     written_by="OpenCode with a plugin that writes each event to a file",
 )

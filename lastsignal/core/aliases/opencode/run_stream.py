@@ -130,6 +130,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=StreamDecoder,
     one_at_a_time=True,
+    is_unique=True,
     description="opencode run --format json: step_start, tool_use, step_finish, error",
     written_by="`opencode run --format json … > FILE`",
 )

@@ -286,6 +286,7 @@ DIALECT = Dialect(
     framework="openhands",
     recognise=recognise,
     decoder=LegacyDecoder,
+    is_unique=True,
     description="OpenHands V0: numbered actions with args, observations with extras; histories",
     written_by="OpenHands V0 with SAVE_TRAJECTORY_PATH; its download of a conversation",
 )

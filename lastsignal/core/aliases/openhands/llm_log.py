@@ -129,6 +129,7 @@ DIALECT = Dialect(
     framework="openhands",
     recognise=recognise,
     decoder=LlmLogDecoder,
+    is_unique=True,
     description="OpenHands llm logs: messages, response or error, cost, latency_sec",
     written_by="OpenHands with `log_completions`, a file for each call",
 )

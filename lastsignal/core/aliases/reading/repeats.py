@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
 from lastsignal.core.digests import digest_of, remember
 from lastsignal.core.events import Event
@@ -12,18 +14,42 @@ MAX_KNOWN = 10_000
 _PIECE = Drop("stream_chunk")
 
 
+class SavedRepeats(msgspec.Struct, array_like=True):
+    """What is known of a source's records, over a restart."""
+
+    known: dict[int, bool] = {}
+    """Digests of the latest records."""
+    latest: int = 0
+    """The digest of the latest one that is named."""
+    is_back: bool = False
+    """Whether that one had come before: what follows it may have, too."""
+
+
 class Repeats:
-    """Knows the records of layouts in which each is unlike all others; see `Dialect.is_unique`."""
+    """Knows the records of layouts in which each is unlike all others; see `Dialect.is_unique`.
+
+    A record without a name (a session is busy, a user goes on) is known by the one that it follows:
+    behind one that has come again it has come again, if it stood there before.
+    """
 
     def __init__(self) -> None:
-        self.known: dict[int, bool] = {}
-        """Digests of the latest records; all that must survive a restart."""
+        self.saved = SavedRepeats()
+        """All that must survive a restart."""
         self._asked: int | None = None  # the digest of the record that was asked for last
 
     def knows(self, dialect: Dialect | None, data: bytes) -> bool:
         """Whether a record, if it is of this dialect, has come before."""
-        self._asked = digest_of(data) if _is_unique(dialect) else None
-        return self._asked in self.known
+        self._asked = None
+        if dialect is None or not dialect.is_unique:
+            return False
+        saved = self.saved
+        self._asked = digest = self._digest(dialect, data)
+        is_known = digest in saved.known
+        if not dialect.is_named(data):
+            return is_known and saved.is_back
+        if is_known:
+            saved.latest, saved.is_back = digest, True
+        return is_known
 
     def note(self, dialect: Dialect | None, data: bytes, decoded: Decoded) -> None:
         """Keep what a dialect has read: all but pieces of a text, which may well be equal.
@@ -33,9 +59,17 @@ class Repeats:
             data: the record that `knows` was asked for.
             decoded: what the dialect has read.
         """
-        if _is_unique(dialect) and decoded != _PIECE:
-            digest = digest_of(data) if self._asked is None else self._asked
-            remember(self.known, digest, MAX_KNOWN)
+        if dialect is None or not dialect.is_unique or decoded == _PIECE:
+            return
+        digest = self._digest(dialect, data) if self._asked is None else self._asked
+        remember(self.saved.known, digest, MAX_KNOWN)
+        if dialect.is_named(data):
+            self.saved.latest, self.saved.is_back = digest, False
+
+    def _digest(self, dialect: Dialect, data: bytes) -> int:
+        if dialect.is_named(data):
+            return digest_of(data)
+        return digest_of(self.saved.latest.to_bytes(8, "big") + data)
 
 
 def identify(event: Event) -> None:
@@ -43,7 +77,3 @@ def identify(event: Event) -> None:
     if event.identity is None and event.timestamp_source == "record":
         told = (event.timestamp, event.event_type, event.status, event.operation, event.call_id)
         event.identity = "/".join(map(str, (*told, event.attempt)))
-
-
-def _is_unique(dialect: Dialect | None) -> bool:
-    return dialect is not None and dialect.is_unique

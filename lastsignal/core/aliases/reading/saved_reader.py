@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import field
 
 from lastsignal.core.aliases.reading.order import SavedOrder
+from lastsignal.core.aliases.reading.repeats import SavedRepeats
 
 
 class SavedReader(SavedOrder, kw_only=True):
@@ -25,4 +26,4 @@ class SavedReader(SavedOrder, kw_only=True):
     lent: float = 0.0
     unnamed: dict[str, str] = field(default_factory=dict)
     sessions: dict[str, dict[str, bool]] = field(default_factory=dict)
-    repeats: dict[int, bool] = field(default_factory=dict)
+    repeats: SavedRepeats = field(default_factory=SavedRepeats)
