@@ -248,7 +248,6 @@ FINDINGS: dict[str, Expected] = {
     # a crash, a service, a model, a tool, a limit of the harness
     "base_tracer_runs.jsonl": [
         ("context_overflow", "critical", [8]),
-        ("run_crashed", "critical", [8]),
         ("rate_limit_exhausted", "info", [5, 6]),
     ],
     "gen_cmd_timeout.traj.json": [

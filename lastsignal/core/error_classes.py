@@ -77,10 +77,11 @@ _OF_CODE = frozenset(
 
 _CODE_OF: dict[str, frozenset[str]] = {
     "process_error": _OF_CODE,
+    "agent_end": _OF_CODE,
     "model_call": frozenset({"attributeerror", "indexerror", "nameerror", "valueerror"}),
 }
-"""Where they are just that. A tool's speak of what it was called with, and a model's answer that
-lacks a key, or is of another type, cannot be parsed."""
+"""Where they are just that; an end repeats what its run died of. A tool's speak of what it was
+called with, and a model's answer that lacks a key, or is of another type, cannot be parsed."""
 
 _FALLBACK = {"tool_result": "tool_error", "tool_call": "tool_error", "process_error": "crash"}
 

@@ -216,7 +216,8 @@ def test_what_is_said_outright_comes_first_then_code_type_and_words(
     [
         ("process_error", "KeyError", "'rows'", "crash"),
         ("process_error", "KeyError", "HTTP 429 Too Many Requests", "rate_limit"),
-        ("agent_end", "builtins.ValueError", "no plan left", "invalid_request"),
+        ("agent_end", "builtins.ValueError", "no plan left", "crash"),
+        ("agent_end", "KeyError", "'rows'", "crash"),
         ("model_call", "ValueError", "no answers left", "crash"),
         ("model_call", "ValueError", "API key not valid", "auth"),
         ("model_call", "KeyError", "'rows'", "schema"),

@@ -173,6 +173,7 @@ def _from_mapping(value: Mapping[str, Any], depth: int) -> ErrorFields:
         if isinstance(inner, str) and inner.strip():
             text = error_in_text(inner)
             message, kind = text.message, kind or text.type
+            status = status or text.http_status
             break
         if isinstance(inner, Mapping) and inner and depth < _MAX_DEPTH:
             nested = _from_mapping(inner, depth + 1)

@@ -157,3 +157,16 @@ def test_a_team_that_gives_up_replanning_has_failed(read: Read) -> None:
         ("audit", "step_limit", "failed"),
         ("agent_end", "Orchestrator", "failed"),
     ]
+
+
+def test_a_ledger_that_is_no_json_is_the_failure_of_the_model_that_wrote_it(read: Read) -> None:
+    told = 'Failed to parse ledger information: {"is_request_satisfied": openai.RateLimitError'
+    events, _ = read(TASK, model(2), thought(3, "Orchestrator (error)", told))
+    assert shape(events)[2:] == [("model_call", "Orchestrator", "failed")]
+    assert events[2].error_message == "Failed to parse ledger information"
+    assert events[2].error_class == "schema"
+
+
+def test_what_the_orchestrator_raised_itself_is_a_crash(read: Read) -> None:
+    events, _ = read(TASK, thought(3, "Orchestrator (error)", "KeyError: 'team'"))
+    assert (events[-1].event_type, events[-1].error_class) == ("process_error", "crash")

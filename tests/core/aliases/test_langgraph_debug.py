@@ -93,7 +93,7 @@ def test_a_node_that_raises_is_a_failed_action(read: Read) -> None:
     failed["payload"]["error"] = "RateLimitError('Error code: 429 - slow down')"
     events, _ = read(task(1, 1, "t1", "agent"), failed)
     assert shape(events)[1:] == [
-        ("tool_result", "agent", "failed"),
+        ("model_call", "agent", "failed"),
         ("agent_end", "agent", "failed"),
     ]
     assert (events[1].http_status, events[1].error_class) == (429, "rate_limit")

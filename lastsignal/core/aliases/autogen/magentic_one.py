@@ -15,6 +15,7 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, limit_of, text_of
 from lastsignal.core.aliases.json_values import value_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.events import Event, EventType
 from lastsignal.core.timestamps import time_of
 
@@ -26,6 +27,8 @@ _SCRIPT = re.compile(
     r"The script ran(?: but produced no output to console\. The Unix exit code was"
     r"|, then exited with Unix exit code): (-?\d{1,9})"
 )
+_NO_LEDGER = "Failed to parse ledger information"
+"""The answer of the model that the orchestrator asks was no JSON."""
 _LIMIT_NAMES = {"rounds": "turn_limit", "time": "time_limit"}
 
 
@@ -94,9 +97,12 @@ class MagenticOneDecoder:
         if source.endswith("(termination condition)"):
             return self._terminated(line, message)
         if source.endswith("(error)"):
-            failure = self._event(line, event_type="process_error")
+            error = unwrap_error(message.partition(":")[0])  # what follows is what the model wrote
+            of_ledger = error.message == _NO_LEDGER
+            kind: EventType = "model_call" if of_ledger else leaf_type(error, message)
+            failure = self._event(line, event_type=kind)
             failure.operation = failure.agent = "Orchestrator"
-            unwrap_error(message.partition(":")[0]).write(failure)
+            error.write(failure)
             self.state.failure = failure.error_message
             return [failure]
         if source.endswith("(thought)"):

@@ -20,8 +20,9 @@ from lastsignal.core.aliases.autogen.magentic_one import (
 )
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import ErrorFields
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
-from lastsignal.core.events import Event
+from lastsignal.core.events import Event, EventType
 
 _ASIDE = re.compile(r"(\w+) \((?:thought|termination condition|error|-> \w+)\)")
 _HUMAN = "human"
@@ -134,10 +135,12 @@ class MagenticChatDecoder:
     def _crash(self, role: str, trace: str) -> list[Event]:
         """Tell of the exception of a traceback, in whose agent it was raised."""
         agent = "Orchestrator" if _ORCHESTRATES.search(trace) else role.partition(" (")[0]
-        of_model = _MODEL_FRAME.search(trace) is not None
         raised = _RAISED.findall(trace)
         error = provider_error(raised[-1]) if raised else _UNREADABLE
-        return self._log.fail(agent, "model_call" if of_model else "process_error", error)
+        of_model = _MODEL_FRAME.search(trace) is not None
+        said = raised[-1] if raised else None
+        kind: EventType = "model_call" if of_model else leaf_type(error, said, trace)
+        return self._log.fail(agent, kind, error)
 
 
 DIALECT = Dialect(

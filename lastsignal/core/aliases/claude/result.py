@@ -11,6 +11,7 @@ import msgspec
 
 from lastsignal.core.aliases.error_text import ErrorFields, http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, count_of, list_of, text_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.events import Status
 
@@ -127,7 +128,9 @@ def _failure(subtype: str, result: Result, facts: dict[str, Any] | None) -> Outc
     elif error.http_status is not None or subtype == "success":
         leaf = {"event_type": "model_call", "operation": "claude", **fields}
     elif subtype.startswith("error_") or result.is_error is True or result.says_error():
-        leaf = {"event_type": "process_error", **fields}
+        leaf = {"event_type": leaf_type(error, _text_of_error(result)), **fields}
+        if leaf["event_type"] == "model_call":
+            leaf["operation"] = "claude"
     else:
         leaf = None  # a subtype that is none of the format's, and nothing that bears it out
     ended = ErrorFields(error.message or subtype, error.http_status, kind)
@@ -137,10 +140,13 @@ def _failure(subtype: str, result: Result, facts: dict[str, Any] | None) -> Outc
 
 
 def _error_of(result: Result) -> ErrorFields:
-    text = result.errors_text() or text_of(result.error) or text_of(result.result)
-    error = provider_error(text)
+    error = provider_error(_text_of_error(result))
     status = http_status_of(result.api_error_status) or error.http_status
     return ErrorFields(error.message, status, error.type)
+
+
+def _text_of_error(result: Result) -> str | None:
+    return result.errors_text() or text_of(result.error) or text_of(result.result)
 
 
 def _was_aborted(result: Result, reason: str | None) -> bool:

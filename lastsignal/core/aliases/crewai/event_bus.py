@@ -24,6 +24,7 @@ from lastsignal.core.aliases.crewai.scopes import Scope, ScopeState
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
@@ -154,7 +155,7 @@ class EventBusDecoder:
         inside_agent = what == "agent" or self.state.agent_around(scope) is not None
         if what == "task" or (inside_agent and what not in ("agent", "flow")):
             return []  # told by what encloses it
-        failure = self._event(line, scope, "process_error")
+        failure = self._event(line, scope, leaf_type(error, line.error))
         if inside_agent and not self.state.models_speak:
             # Tools have events of their own, so an agent that fails by itself failed in its model.
             failure.event_type = "model_call"

@@ -15,6 +15,7 @@ from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import at, mapping_of, status_of, text_of
 from lastsignal.core.aliases.inspect_ai.samples import sample_events, time_of
+from lastsignal.core.aliases.inspect_ai.transcript import add_error
 from lastsignal.core.aliases.session_runs import NO_ERROR
 from lastsignal.core.aliases.trajectories import Trajectory
 from lastsignal.core.events import Event
@@ -98,7 +99,7 @@ class InspectDecoder:
             error = unwrap_error(log.error)
             told = any(e.event_type == "agent_end" and e.status == "failed" for e in samples)
             if error.message and bytes(log.samples) and not told:
-                run.add("process_error", "failed", error, operation="eval")
+                add_error(run, "eval", error, log.error)
             run.close("failed", error)
         elif status in ("completed", "aborted"):
             run.close(status, NO_ERROR)

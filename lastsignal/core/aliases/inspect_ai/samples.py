@@ -15,7 +15,7 @@ from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
-from lastsignal.core.aliases.inspect_ai.transcript import Transcript
+from lastsignal.core.aliases.inspect_ai.transcript import Transcript, add_error
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.session_runs import NO_ERROR
 from lastsignal.core.aliases.trajectories import Trajectory
@@ -120,7 +120,7 @@ def _tell_end(run: Trajectory, transcript: Transcript, sample: Sample) -> None:
     has_raised = bool(text_of(mapping_of(sample.error).get("traceback")))
     has_crashed = has_raised or is_crash(error, is_doubted=not isinstance(sample.error, Mapping))
     if error.message and has_crashed and not transcript.has_told(error.message):
-        run.add("process_error", "failed", error, operation="sample")
+        add_error(run, "sample", error, sample.error)
     limit = mapping_of(sample.limit)
     if isinstance(limit.get("type"), str) and not transcript.limit.message:
         transcript.tell_limit(limit)

@@ -23,6 +23,7 @@ from lastsignal.core.aliases.fields import (
     text_of,
 )
 from lastsignal.core.aliases.leaf_errors import same_failure
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.session_runs import NO_ERROR
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.aliases.trajectories import Trajectory
@@ -72,6 +73,13 @@ class _Event(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Event).decode
+
+
+def add_error(run: Trajectory, what: str, error: ErrorFields, raised: object) -> None:
+    """Add what a sample or an eval died of; `raised` is the error as it was noted."""
+    fields = mapping_of(raised)
+    kind = leaf_type(error, fields.get("message", raised), fields.get("traceback"))
+    run.add(kind, "failed", error, operation=what)
 
 
 class Transcript:
@@ -229,7 +237,7 @@ class Transcript:
         error = unwrap_error(event.error)
         message = error.message or "error"
         if not self.has_told(message):
-            self._run.add("process_error", "failed", error, operation="sample")
+            add_error(self._run, "sample", error, event.error)
         self._failures.append(message)
 
     def _add(self, kind: Any, status: Status, at_time: float | None, **fields: Any) -> Event:

@@ -196,7 +196,7 @@ class EventsDecoder:
         if kind == "chain":
             self.state.roots.pop(line.run_id, None)
             end.operation = text_of(line.name)
-            return [*self._own_failure(end), end]
+            return [*self._own_failure(end, data.error), end]
         end.event_type = "model_call" if _START[kind] == "model_call" else "tool_result"
         end.operation = _operation(line, kind)
         if phase == "end" and end.event_type == "model_call":
@@ -210,10 +210,10 @@ class EventsDecoder:
             self.state.told.tell(end.error_message, place.parents)
         return [end]
 
-    def _own_failure(self, end: Event) -> list[Event]:
+    def _own_failure(self, end: Event, error: object) -> list[Event]:
         """Only JavaScript's streams have an error event of the root; Python's just stop."""
         passed_on = self.state.told.is_passed_on(end.call_id or "", end.error_message, ())
-        return [own_failure(end)] if end.status == "failed" and not passed_on else []
+        return [own_failure(end, error)] if end.status == "failed" and not passed_on else []
 
     def _event(self, line: _Line, place: _Place, **fields: Any) -> Event:
         metadata = mapping_of(line.metadata)

@@ -184,7 +184,7 @@ class GraphDebugDecoder:
             status, error = judge_error(line.payload.error)
             error.write(end, status)
             if end.status == "failed":
-                yield failed_step(own_failure(end))
+                yield failed_step(own_failure(end, line.payload.error))
         elif list_of(line.payload.interrupts):
             end.status, end.finish_reason = "aborted", "interrupt"
             end.error_message = "it waits for an answer to its interrupt"

@@ -12,6 +12,7 @@ from typing import Any
 
 from lastsignal.core.aliases.error_text import ErrorFields, first_line, unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, list_of, mapping_of, text_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.provider_text import provider_error
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.error_classes import classify
@@ -128,12 +129,13 @@ def judge_error(error: object) -> tuple[Status, ErrorFields]:
     return ("aborted" if fields.type in _ABORTING else "failed"), fields
 
 
-def own_failure(end: Event) -> Event:
-    """Return why a root run failed by itself: it reached LangGraph's step limit, or it crashed."""
+def own_failure(end: Event, error: object) -> Event:
+    """Return why a run failed by itself: it reached LangGraph's step limit, it crashed, or a call
+    of its model failed that no run of its own tells of."""
     failure = Event(
         timestamp=end.timestamp,
         trace_id=end.trace_id,
-        event_type="process_error",
+        event_type=leaf_type(_told_by(end), error, error),
         operation=end.operation,
         status="failed",
         error_message=end.error_message,
@@ -147,6 +149,10 @@ def own_failure(end: Event) -> Event:
         failure.event_type, failure.operation = "audit", "recursion_limit"
         failure.metadata = {"limit": int(limit[1])} if limit else None
     return failure
+
+
+def _told_by(end: Event) -> ErrorFields:
+    return ErrorFields(end.error_message, end.http_status, end.error_type)
 
 
 def failed_step(failure: Event) -> Event:

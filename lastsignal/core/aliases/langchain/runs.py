@@ -226,7 +226,7 @@ class RunsDecoder:
         elif has_failed:
             told.tell(message, known.ancestors)
         if known.kind == "agent":
-            return [own_failure(end), end] if own and _has_died(run) else [end]
+            return [own_failure(end, run.error), end] if own and _has_died(run) else [end]
         return [end] if own else []
 
     def _event(

@@ -10,6 +10,7 @@ from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, attempt_of, status_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.maslab.records import ObsEvent, RunState
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.events import Event, Status
 
 # What a plugin's own event name is about → (operation, error class), first match wins.
@@ -125,11 +126,12 @@ def human_gate(record: ObsEvent, make: Any) -> Event | None:
 def kernel_error(record: ObsEvent, state: RunState, make: Any) -> Event:
     """Return the error that the kernel raises at its boundary: fatal unless it can recover."""
     code = text_of(record.code)
-    error = unwrap_error(record.message or record.error)
+    raised = record.message or record.error
+    error = unwrap_error(raised)
     operation = state.names.get(text_of(record.parent_call_id) or "")
     fatal = record.recoverable is not True
     event: Event = make(
-        event_type="process_error" if fatal else "audit",
+        event_type=leaf_type(error, raised) if fatal else "audit",
         operation=operation or (None if fatal else "kernel_error"),
         status="failed",
         error_message=error.message or code,

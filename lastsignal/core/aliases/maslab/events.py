@@ -26,6 +26,7 @@ from lastsignal.core.aliases.maslab.decisions import (
 )
 from lastsignal.core.aliases.maslab.outcomes import judge_end
 from lastsignal.core.aliases.maslab.records import ObsEvent, RunState, has_no_order, id_of, parts_of
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import Event
@@ -133,16 +134,17 @@ class ObsEventDecoder:
     def _agent_end(self, line: ObsEvent, run_id: str | None, parent: str | None) -> list[Event]:
         make = self._maker(line)
         status = status_of(text_of(line.status)) or "completed"
-        error = unwrap_error(line.error)
+        said, error = line.error, unwrap_error(line.error)
         events: list[Event] = []
         if status == "failed":
             is_answer = error.message is None and isinstance(value_of(line.output), str)
             if is_answer:
-                error = unwrap_error(value_of(line.output))
+                said = value_of(line.output)
+                error = unwrap_error(said)
             timed_out = text_of(line.status) == "timeout"
             has_died = timed_out or is_crash(error, is_doubted=is_answer)
             if has_died and not self.state.leaf_failed:
-                events.append(self._agent_error(line, error, timed_out))
+                events.append(self._agent_error(line, error, said, timed_out))
                 self.state.leaf_failed = True
             if parent:
                 replace(self.state.failed_below, parent, True)
@@ -155,15 +157,18 @@ class ObsEventDecoder:
                 parent_id=parent,
                 error_message=error.message if status != "completed" else None,
                 error_type=error.type if status != "completed" else None,
+                http_status=error.http_status if status != "completed" else None,
             )
         )
         return events
 
-    def _agent_error(self, line: ObsEvent, error: ErrorFields, timed_out: bool) -> Event:
+    def _agent_error(
+        self, line: ObsEvent, error: ErrorFields, said: object, timed_out: bool
+    ) -> Event:
         """The failure that no call before has told: the agent's own."""
         word = text_of(line.status)
         event: Event = self._maker(line)(
-            event_type="audit" if timed_out else "process_error",
+            event_type="audit" if timed_out else leaf_type(error, said),
             operation="time_limit" if timed_out else text_of(line.agent_id),
             status="failed",
             error_message=error.message or word,
@@ -248,13 +253,16 @@ class ObsEventDecoder:
         if line.message_type != "error" or self.state.leaf_failed:
             return Drop("user_response")
         self.state.leaf_failed = True
+        said = value_of(line.content)
+        error = unwrap_error(said)
         return [
             self._maker(line)(
-                event_type="process_error",
+                event_type=leaf_type(error, said),
                 operation=text_of(line.agent_id),
                 status="failed",
-                error_message=unwrap_error(value_of(line.content)).message,
-                error_type="user_response",
+                error_message=error.message,
+                error_type=error.type or "user_response",
+                http_status=error.http_status,
             )
         ]
 

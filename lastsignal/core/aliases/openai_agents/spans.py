@@ -26,6 +26,7 @@ from lastsignal.core.aliases.openai_agents.records import (
     error_of,
     recognise,
 )
+from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
@@ -179,6 +180,8 @@ class AgentsDecoder:
             failure.event_type, failure.operation = "tool_result", tool
         elif not span.tells_of_crash:
             return []
+        else:
+            failure.event_type = leaf_type(error_of(span.error), data.get("error"))
         return [failure]
 
     def _wrapper(self, span: Span) -> list[Event]:

@@ -87,11 +87,13 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
     error = outcome.error
     limit = limit_of(error)
     is_step = _is_step(span, reading)
-    failed_as: EventType = "audit" if limit else "tool_result" if is_step else leaf_type(error)
+    failed_as: EventType = "audit" if limit else leaf_type(error)
+    if is_step and failed_as == "process_error":
+        failed_as = "tool_result"
     event = _event(span, reading, failed_as, "failed", span.end)
     event.call_id, event.parent_id = None, span.span_id or None
     error.write(event)
-    if is_step and not limit:  # nothing was asked of it that could be wrong
+    if failed_as == "tool_result":  # nothing was asked of it that could be wrong
         event.error_class = classify("process_error", error.http_status, error.type, error.message)
     if limit:
         event.operation = limit

@@ -135,6 +135,8 @@ class WeaveDecoder:
         attributes: dict[str, Any] = {_OWN: (started, call)}
         if error.type:
             attributes["error.type"] = error.type
+        if error.http_status:
+            attributes["http.response.status_code"] = error.http_status
         return [
             Span(
                 name=started.name,

@@ -503,7 +503,7 @@ def test_google_adk_model_spans_that_wait_for_a_failing_tool_completed(
     )
     assert failures(events) == [
         ("tool_result", "fares", "invalid_request"),
-        ("agent_end", "helper", "invalid_request"),
+        ("agent_end", "helper", "crash"),
     ]
 
 

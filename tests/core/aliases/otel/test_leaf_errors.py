@@ -74,7 +74,7 @@ def test_a_crash_of_the_agent_itself_is_a_process_error(
     assert failures(events) == [
         ("tool_result", "lookup", "timeout"),
         ("process_error", "triage", "crash"),
-        ("agent_end", "triage", "schema"),
+        ("agent_end", "triage", "crash"),
     ]
     assert events[-2].parent_id == events[-1].call_id
 
