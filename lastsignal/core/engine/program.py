@@ -33,6 +33,9 @@ from lastsignal.core.rules import Rule
 from lastsignal.core.rules.conditions import FIELDS
 from lastsignal.core.rules.windows import SilenceWindow, StreakWindow
 
+_OF_ANY_EVENT = frozenset({"parent_id"})
+"""Fields that a trace carries if any of its events does: what is outermost has no parent."""
+
 
 class Program:
     """Compiled rules: `cells[event_type][status]` is the step for such an event, or None."""
@@ -131,8 +134,8 @@ class Program:
         """Return the fields whose presence in such an event decides what is checked."""
         wanted: set[str] = set()
         for detector in self.detectors:
-            if (event_type, status) in detector.cells:
-                wanted |= {f for f, bit in self.field_bits.items() if bit & detector.required}
+            fields = {f for f, bit in self.field_bits.items() if bit & detector.required}
+            wanted |= fields if (event_type, status) in detector.cells else fields & _OF_ANY_EVENT
         return {name: self.field_bits[name] for name in sorted(wanted)}
 
 
