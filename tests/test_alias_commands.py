@@ -131,8 +131,8 @@ def test_formats_checks_a_file_of_aliases(
     aliases.write_text(ALIASES.replace('"tool_result"', '"tool_resul"'), encoding="utf-8")
     assert run(["formats", "--check", str(aliases)]) == 3
     assert capsys.readouterr().err == (
-        f"lastsignal: {aliases}:17: `event_type` cannot be `tool_resul`;"
-        " did you mean `tool_result`?\n"
+        f"lastsignal: {aliases}:17: `aliases.dialects[0].events.over.event_type` cannot be"
+        " `tool_resul`; did you mean `tool_result`?\n"
     )
 
 
@@ -160,7 +160,8 @@ def test_a_mistake_in_the_aliases_of_the_configuration_is_told_with_its_line(
 
     error = capsys.readouterr().err
     assert f"{aliases}:3: `oprtion` is no field of an event; did you mean `operation`?" in error
-    assert f"{aliases}:17: `event_type` cannot be `tool_resul`;" in error
+    way = "aliases.dialects[0].events.over.event_type"
+    assert f"{aliases}:17: `{way}` cannot be `tool_resul`;" in error
 
 
 def test_a_file_without_aliases_is_told_so(

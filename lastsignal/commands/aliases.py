@@ -10,8 +10,9 @@ import click
 
 from lastsignal.core.aliases.contract import Dialect
 from lastsignal.core.aliases.custom import UserAliases, extended
-from lastsignal.core.aliases.custom_reading import Place, parse_aliases
+from lastsignal.core.aliases.custom_reading import parse_aliases
 from lastsignal.core.aliases.registry import LADDER
+from lastsignal.core.places import Place
 from lastsignal.edges.config import Aliases, ConfigError, RawTable
 from lastsignal.edges.config.loading import read_file
 from lastsignal.errors import Problem

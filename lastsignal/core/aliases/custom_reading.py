@@ -10,9 +10,9 @@ from lastsignal.core.aliases.custom import Layout, Scalar, UserAliases
 from lastsignal.core.aliases.flat_table import Happened, plain_word
 from lastsignal.core.aliases.flat_words import ALIASES
 from lastsignal.core.events import EVENT_TYPES, STATUSES, EventType, Status
+from lastsignal.core.places import Place, show_place
 from lastsignal.core.spelling import nearest
 
-Place = tuple[str | int, ...]
 Complain = Callable[[Place, str, str], None]
 """complain(the way to the value, what is wrong, how to fix it)"""
 
@@ -43,7 +43,9 @@ def parse_aliases(
     reader.check_keys(raw, ("fields", "events", "dialects"), ())
     dialects = raw.get("dialects", [])
     if not isinstance(dialects, list | tuple):
-        reader.complain(("dialects",), "`dialects` is no list", "write [[aliases.dialects]]")
+        reader.complain(
+            ("dialects",), "`aliases.dialects` is no list", "write [[aliases.dialects]]"
+        )
         dialects = []
     if len(dialects) > MAX_LAYOUTS:
         reader.complain(("dialects",), f"there are more than {MAX_LAYOUTS}", "merge some of them")
@@ -67,28 +69,30 @@ class _Reader:
     def table(self, value: object, place: Place) -> dict[str, Any]:
         if isinstance(value, Mapping):
             return dict(value)
-        self.complain(place, f"`{_last(place)}` is no table", "write { name = value }")
+        self.complain(place, f"`{_way(place)}` is no table", "write { name = value }")
         return {}
 
     def check_keys(self, raw: Mapping[str, Any], known: Collection[str], place: Place) -> None:
         for key in raw:
             if key not in known:
                 self.complain(
-                    (*place, key), f"`{key}` is not known here", nearest(key, known, "there are")
+                    (*place, key),
+                    f"`{_way((*place, key))}` is not known",
+                    nearest(key, known, "there are"),
                 )
 
     def text(self, value: object, place: Place) -> str:
         if isinstance(value, str) and value.strip() and len(value) <= _MAX_TEXT:
             return value
         fix = "put it in quotes"
-        self.complain(place, f"`{_last(place)}` must be text of 1 to {_MAX_TEXT} characters", fix)
+        self.complain(place, f"`{_way(place)}` must be text of 1 to {_MAX_TEXT} characters", fix)
         return ""
 
     def paths(self, value: object, place: Place) -> tuple[str, ...]:
         values = value if isinstance(value, list | tuple) else [value]
         if not values or len(values) > MAX_NAMES:
             fix = 'write ["name", "other.name"]'
-            self.complain(place, f"`{_last(place)}` must be 1 to {MAX_NAMES} names", fix)
+            self.complain(place, f"`{_way(place)}` must be 1 to {MAX_NAMES} names", fix)
             return ()
         found = []
         for index, one in enumerate(values):
@@ -98,7 +102,7 @@ class _Reader:
                 continue
             if path.count(".") >= MAX_STEPS or "" in path.split("."):
                 fix = f"write up to {MAX_STEPS} names with a dot between them: a.b.c"
-                self.complain(where, f"`{path}` is no path", fix)
+                self.complain(where, f"`{path}` in `{_way(where)}` is no path", fix)
             else:
                 found.append(path)
         return tuple(dict.fromkeys(found))
@@ -153,7 +157,7 @@ class _Reader:
             return value
         what = "is missing" if value is None else f"cannot be `{value}`"
         fix = nearest(value or "", known, "write one of")
-        self.complain(place, f"`{_last(place)}` {what}", fix)
+        self.complain(place, f"`{_way(place)}` {what}", fix)
         return None
 
     def layout(self, value: object, place: Place, taken: set[str]) -> Layout | None:
@@ -169,7 +173,7 @@ class _Reader:
         if not equals and len(keys) < 2:
             self.complain(
                 (*place, "recognise"),
-                "`recognise` tells this layout from no other",
+                f"`{_way((*place, 'recognise'))}` tells this layout from no other",
                 'name two keys, or what one of them equals: {keys=["a", "b"], equals={c=1}}',
             )
         unit = raw.get("timestamp_unit")
@@ -194,21 +198,35 @@ class _Reader:
     def name(self, value: object, place: Place, taken: set[str]) -> str:
         where = (*place, "name") if value is not None else place
         if not isinstance(value, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", value):
-            self.complain(where, "`name` is missing or no name", 'write name = "my_agent"')
+            self.complain(
+                where,
+                f"`{_way((*place, 'name'))}` is missing or no name",
+                'write name = "my_agent"',
+            )
             return "unnamed"
         if value in taken:
-            self.complain(where, f"`{value}` is the name of another dialect", "choose another")
+            self.complain(
+                where,
+                f"`{value}` in `{_way(where)}` is the name of another dialect",
+                "choose another",
+            )
         taken.add(value)
         return value
 
     def equals(self, value: object, place: Place) -> dict[str, tuple[Scalar, ...]]:
         found: dict[str, tuple[Scalar, ...]] = {}
         for path, wanted in self.table(value, place).items():
-            values = wanted if isinstance(wanted, list | tuple) else [wanted]
-            if not values or not all(isinstance(one, get_args(Scalar)) for one in values):
-                self.complain((*place, path), f"`{path}` must be a value", 'write "text"')
-            elif self.paths(path, (*place, path)):
-                found[path] = tuple(values)
+            where = (*place, path)
+            is_list = isinstance(wanted, list | tuple)
+            values = tuple(wanted) if is_list else (wanted,)
+            wrong = [i for i, one in enumerate(values) if not isinstance(one, get_args(Scalar))]
+            for index in wrong:
+                way = _way((*where, index) if is_list else where)
+                self.complain(where, f"`{way}` must be a value", 'write "text"')
+            if not values:
+                self.complain(where, f"`{_way(where)}` must be a value", 'write "text"')
+            elif not wrong and self.paths(path, where):
+                found[path] = values
         return found
 
     def statuses(self, value: object, place: Place) -> dict[str, Status]:
@@ -220,6 +238,5 @@ class _Reader:
         return found
 
 
-def _last(place: Place) -> str:
-    """Return the name nearest to a value: an item of a list has none of its own."""
-    return next((step for step in reversed(place) if isinstance(step, str)), "aliases")
+def _way(place: Place) -> str:
+    return show_place(("aliases", *place))

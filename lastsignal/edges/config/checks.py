@@ -63,7 +63,7 @@ def _check_targets(config: Config, decoding: Decoding) -> None:
         if target.name in first:
             decoding.complain(
                 ("targets", index, "name"),
-                f"there are two targets of the name `{target.name}`",
+                f"`targets[{index}]` has the name `{target.name}`, too",
                 f"give each its own; the first is targets[{first[target.name]}]",
             )
         first.setdefault(target.name, index)

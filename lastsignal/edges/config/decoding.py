@@ -14,10 +14,10 @@ from msgspec import inspect
 
 from lastsignal.core.addresses import Address, parse_address
 from lastsignal.core.durations import Duration, parse_duration
+from lastsignal.core.places import Place, show_place
 from lastsignal.core.spelling import did_you_mean, meant
 from lastsignal.edges.config.kinds import describe, fields_of, is_table, kind_of
 from lastsignal.edges.config.places import Places, RawTable
-from lastsignal.edges.config.positions import Place, show_place
 from lastsignal.edges.config.secrets import read_secret
 from lastsignal.edges.config.values import (
     Interval,

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from lastsignal.core.places import Place
 from lastsignal.core.spelling import did_you_mean
 from lastsignal.edges.config.kinds import fields_of, is_table, kind_of
 from lastsignal.edges.config.places import Places
-from lastsignal.edges.config.positions import Place
 from lastsignal.edges.config.schema import Config, Target
 from lastsignal.edges.config.values import Secret
 from lastsignal.errors import Problem

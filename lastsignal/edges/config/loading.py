@@ -11,11 +11,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from lastsignal.core.places import Place, show_place
 from lastsignal.edges.config.checks import check
 from lastsignal.edges.config.decoding import WRONG, Decoding
 from lastsignal.edges.config.environment import CONFIG_VARIABLE, apply_environment, variables
 from lastsignal.edges.config.places import Places
-from lastsignal.edges.config.positions import Place, find_lines, show_place
+from lastsignal.edges.config.positions import find_lines
 from lastsignal.edges.config.schema import Config
 from lastsignal.edges.config.search import default_state_dir, find_config
 from lastsignal.errors import Problem, UsageError

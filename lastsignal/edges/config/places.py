@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.edges.config.positions import Place
+from lastsignal.core.places import Place
 from lastsignal.errors import Problem
 
 

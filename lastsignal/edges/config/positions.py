@@ -9,8 +9,7 @@ import re
 import tomllib
 from typing import Any
 
-Place = tuple[str | int, ...]
-"""The way to a value: keys, and indexes of lists."""
+from lastsignal.core.places import Place
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
@@ -24,18 +23,6 @@ _SCALAR = re.compile(
     r"|[^,\]}\r\n#]+",
     re.DOTALL,
 )
-
-
-def show_place(place: Place) -> str:
-    """Return the way as a person writes it: `targets[0].url`."""
-    text = ""
-    for step in place:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        else:
-            name = step if re.fullmatch(r"[\w-]+", step) else f'"{step}"'
-            text += f".{name}" if text else name
-    return text
 
 
 def find_lines(text: str) -> dict[Place, int]:

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import inspect
 
 from lastsignal.core.durations import Duration
+from lastsignal.core.places import Place, show_place
 from lastsignal.edges.config.kinds import describe, fields_of, kind_of
-from lastsignal.edges.config.positions import Place, show_place
 from lastsignal.edges.config.rendering import write
 from lastsignal.edges.config.schema import Config
 

@@ -12,10 +12,10 @@ import msgspec
 
 from lastsignal.core.addresses import Address
 from lastsignal.core.durations import Duration
+from lastsignal.core.places import Place
 from lastsignal.edges.config.kinds import fields_of, is_table, kind_of
 from lastsignal.edges.config.loading import LoadedConfig
 from lastsignal.edges.config.places import Places, RawTable
-from lastsignal.edges.config.positions import Place
 from lastsignal.edges.config.values import MASK, Secret, Size
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from lastsignal.core.places import Place, show_place
 from lastsignal.core.rules import Rule
 from lastsignal.core.spelling import did_you_mean
 from lastsignal.edges.config.loading import LoadedConfig
-from lastsignal.edges.config.positions import Place
 from lastsignal.edges.config.schema import Params
 from lastsignal.errors import Problem
 
@@ -56,4 +56,4 @@ def _all_params(loaded: LoadedConfig) -> Iterator[tuple[Place, Params]]:
 
 def _no_rule(loaded: LoadedConfig, place: Place, name: str, by_id: Mapping[str, Rule]) -> Problem:
     hint = did_you_mean(name, by_id, "see `lastsignal rules list`")
-    return loaded.places.problem(place, f"there is no rule `{name}`", hint)
+    return loaded.places.problem(place, f"`{show_place(place)}`: there is no rule `{name}`", hint)

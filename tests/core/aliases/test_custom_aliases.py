@@ -192,9 +192,9 @@ LAYOUT = '[[dialects]]\nname = "x"\nrecognise = {keys = ["a", "b"]}\n'
 @pytest.mark.parametrize(
     ("toml", "problem"),
     [
-        ("[field]\na = 1", "field: `field` is not known here; did you mean `fields`?"),
-        ('fields = "x"', "fields: `fields` is no table; write { name = value }"),
-        ("dialects = 5", "dialects: `dialects` is no list; write [[aliases.dialects]]"),
+        ("[field]\na = 1", "field: `aliases.field` is not known; did you mean `fields`?"),
+        ('fields = "x"', "fields: `aliases.fields` is no table; write { name = value }"),
+        ("dialects = 5", "dialects: `aliases.dialects` is no list; write [[aliases.dialects]]"),
         (
             '[fields]\noprtion = ["x"]',
             "fields.oprtion: `oprtion` is no field of an event; did you mean `operation`?",
@@ -205,15 +205,17 @@ LAYOUT = '[[dialects]]\nname = "x"\nrecognise = {keys = ["a", "b"]}\n'
         ),
         (
             "[fields]\noperation = []",
-            'fields.operation: `operation` must be 1 to 32 names; write ["name", "other.name"]',
+            "fields.operation: `aliases.fields.operation` must be 1 to 32 names;"
+            ' write ["name", "other.name"]',
         ),
         (
             "[fields]\noperation = [5]",
-            "fields.operation.0: `operation` must be text of 1 to 200 characters; put it in quotes",
+            "fields.operation.0: `aliases.fields.operation[0]` must be text of 1 to 200 characters;"
+            " put it in quotes",
         ),
         (
             '[fields]\noperation = ["a..b"]',
-            "fields.operation.0: `a..b` is no path;"
+            "fields.operation.0: `a..b` in `aliases.fields.operation[0]` is no path;"
             " write up to 8 names with a dot between them: a.b.c",
         ),
         (
@@ -223,60 +225,73 @@ LAYOUT = '[[dialects]]\nname = "x"\nrecognise = {keys = ["a", "b"]}\n'
         ),
         (
             '[events]\ndone = "tool_reslt"',
-            "events.done.event_type: `event_type` cannot be `tool_reslt`;"
+            "events.done.event_type: `aliases.events.done.event_type` cannot be `tool_reslt`;"
             " did you mean `tool_result`?",
         ),
         (
             '[events]\ndone = {event_type = "tool_result", status = "OK"}',
-            "events.done.status: `status` cannot be `OK`;"
+            "events.done.status: `aliases.events.done.status` cannot be `OK`;"
             " write one of started, completed, failed, aborted",
         ),
         (
             '[events]\ndone = {status = "failed"}',
-            "events.done.event_type: `event_type` is missing; write one of agent_start, model_call,"
-            " tool_call, tool_result, retry, agent_end, process_error, audit",
+            "events.done.event_type: `aliases.events.done.event_type` is missing; write one of"
+            " agent_start, model_call, tool_call, tool_result, retry, agent_end,"
+            " process_error, audit",
         ),
-        ("[events]\ndone = 5", "events.done: `done` is no table; write { name = value }"),
+        (
+            "[events]\ndone = 5",
+            "events.done: `aliases.events.done` is no table; write { name = value }",
+        ),
         (
             LAYOUT.replace('"x"', '"X y"'),
-            'dialects.0.name: `name` is missing or no name; write name = "my_agent"',
+            "dialects.0.name: `aliases.dialects[0].name` is missing or no name;"
+            ' write name = "my_agent"',
         ),
         (
             LAYOUT.replace('name = "x"\n', ""),
-            'dialects.0: `name` is missing or no name; write name = "my_agent"',
+            'dialects.0: `aliases.dialects[0].name` is missing or no name; write name = "my_agent"',
         ),
         (
             LAYOUT.replace('"x"', '"native"'),
-            "dialects.0.name: `native` is the name of another dialect; choose another",
+            "dialects.0.name: `native` in `aliases.dialects[0].name` is the name of another"
+            " dialect; choose another",
         ),
         (
             LAYOUT + LAYOUT,
-            "dialects.1.name: `x` is the name of another dialect; choose another",
+            "dialects.1.name: `x` in `aliases.dialects[1].name` is the name of another dialect;"
+            " choose another",
         ),
         (
             LAYOUT.replace('["a", "b"]', '["a"]'),
-            "dialects.0.recognise: `recognise` tells this layout from no other;"
+            "dialects.0.recognise: `aliases.dialects[0].recognise` tells this layout from no other;"
             ' name two keys, or what one of them equals: {keys=["a", "b"], equals={c=1}}',
         ),
         (
             LAYOUT.replace('"b"]', '"b"], equal = {c = 1}'),
-            "dialects.0.recognise.equal: `equal` is not known here; did you mean `equals`?",
+            "dialects.0.recognise.equal: `aliases.dialects[0].recognise.equal` is not known;"
+            " did you mean `equals`?",
         ),
         (
             LAYOUT.replace('"b"]', '"b"], equals = {c = {d = 1}}'),
-            'dialects.0.recognise.equals.c: `c` must be a value; write "text"',
+            "dialects.0.recognise.equals.c: `aliases.dialects[0].recognise.equals.c` must be a"
+            ' value; write "text"',
         ),
         (
             LAYOUT + 'timestamp_unit = "minutes"',
-            "dialects.0.timestamp_unit: `timestamp_unit` cannot be `minutes`;"
+            "dialects.0.timestamp_unit: `aliases.dialects[0].timestamp_unit` cannot be `minutes`;"
             " write one of s, ms, us, ns",
         ),
         (
             LAYOUT + 'status = {KO = "faild"}',
-            "dialects.0.status.KO: `KO` cannot be `faild`; did you mean `failed`?",
+            "dialects.0.status.KO: `aliases.dialects[0].status.KO` cannot be `faild`;"
+            " did you mean `failed`?",
         ),
-        (LAYOUT + "order = 3", "dialects.0.order: `order` is not known here; there are name,"),
-        ("dialects = [5]", "dialects.0: `dialects` is no table; write { name = value }"),
+        (
+            LAYOUT + "order = 3",
+            "dialects.0.order: `aliases.dialects[0].order` is not known; there are name,",
+        ),
+        ("dialects = [5]", "dialects.0: `aliases.dialects[0]` is no table; write { name = value }"),
     ],
 )
 def test_every_mistake_is_told_with_its_place_and_its_fix(toml: str, problem: str) -> None:
@@ -284,6 +299,18 @@ def test_every_mistake_is_told_with_its_place_and_its_fix(toml: str, problem: st
 
     assert len(problems) == 1
     assert problems[0].startswith(problem)
+
+
+def test_of_several_wrong_entries_each_is_named() -> None:
+    bad = LAYOUT.replace('"x"', '"X!"').replace('"b"]', '"", 3], equals = {c = [[1], 2, [3]]}')
+    _, problems = parsed('[fields]\noperation = ["", "ok", "", "a."]\nagent = ["a."]\n' + bad + bad)
+
+    told = [problem.partition(": ")[2].partition(";")[0] for problem in problems]
+    assert len(told) == len(set(told))
+    for way in ("fields.operation[0]", "fields.operation[2]", "fields.operation[3]",
+                "fields.agent[0]", "dialects[1].recognise.keys[2]",
+                "dialects[0].recognise.equals.c[2]"):  # fmt: skip
+        assert sum(f"`aliases.{way}`" in one for one in told) == 1, told
 
 
 def test_all_mistakes_are_told_at_once() -> None:

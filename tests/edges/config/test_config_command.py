@@ -107,7 +107,9 @@ def test_check_knows_what_aliases_may_say(
 
     assert run(["config", "check", "-c", path]) == 3
     first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith(f"lastsignal: {path}:2: there is no rule `no_such`")
+    assert first.startswith(
+        f"lastsignal: {path}:2: `rules.disabled[0]`: there is no rule `no_such`"
+    )
     assert second.startswith(f"{path}:4: ")
     assert "`operation`" in second
 

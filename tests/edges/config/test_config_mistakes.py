@@ -142,9 +142,11 @@ def test_rules_that_are_not_there_are_told_with_their_line(
     problems = check_rules(load_config(path, environment=ENVIRONMENT), rules)
 
     assert [str(one).removeprefix(f"{path}:") for one in problems] == [
-        "4: there is no rule `retry_strom`; did you mean `retry_storm`?",
-        "6: there is no rule `no_such_rule_at_all`; see `lastsignal rules list`",
+        "4: `rules.disabled[1]`: there is no rule `retry_strom`; did you mean `retry_storm`?",
+        "6: `rules.params.no_such_rule_at_all`: there is no rule `no_such_rule_at_all`;"
+        " see `lastsignal rules list`",
         "9: the rule `retry_storm` has no parameter `atleast`; did you mean `at_least`?",
         f"11: the rule `retry_storm` has no parameter `zzz`; it has: {known}",
-        "12: there is no rule `retry_strom`; did you mean `retry_storm`?",
+        "12: `rules.operations.bash.retry_strom`: there is no rule `retry_strom`;"
+        " did you mean `retry_storm`?",
     ]

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastsignal.edges.config.positions import Place, find_lines, show_place
+from lastsignal.core.places import Place, show_place
+from lastsignal.edges.config.positions import find_lines
 
 EVERYTHING = '''\
 # a comment = 1
