@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from operator import itemgetter
 
@@ -21,6 +22,7 @@ from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.diagnosis.findings import Evidence, Finding
 from lastsignal.core.diagnosis.report import InputSummary, Report
 from lastsignal.core.engine import Engine
+from lastsignal.core.engine.copies import COPIED, copied_records
 from lastsignal.core.events import Event
 from lastsignal.core.framing import Checkpoint, Framer, Record, Rotations, Skip
 from lastsignal.core.rules import Rule
@@ -112,15 +114,15 @@ class _Reading:
 
 def _feed(engine: Engine, reading: _Reading, pieces: Iterator[bytes], progress: Progress) -> _InAll:
     """Feed what has been read ahead of a source, and read the rest where that is not all."""
-    name, fed, told = reading.source.name, 0, 0
+    name, fed, told, copied = reading.source.name, 0, 0, 0
     in_all: _InAll | None = None
     for piece in pieces:
         (consumed, in_all), events = _received(piece)
-        engine.feed(events)
+        copied += _fed(engine, events)
         progress(name, consumed - told)
         fed, told = fed + len(events), consumed
     if in_all is not None:
-        return in_all
+        return _with_copies(in_all, copied)
 
     def tell(name: str, count: int) -> None:
         nonlocal told
@@ -129,9 +131,24 @@ def _feed(engine: Engine, reading: _Reading, pieces: Iterator[bytes], progress: 
         progress(name, count - known)
 
     for events in reading.events(tell):
-        engine.feed(events[fed:])
+        copied += _fed(engine, events[fed:])
         fed = max(0, fed - len(events))
-    return reading.in_all()
+    return _with_copies(reading.in_all(), copied)
+
+
+def _fed(engine: Engine, events: Sequence[Event]) -> int:
+    """Feed events of some records; return how many of these told nothing that is new."""
+    engine.feed(events)
+    return copied_records(engine.copies, events)
+
+
+def _with_copies(in_all: _InAll, copied: int) -> _InAll:
+    """Return what is known of a source with the records that another one has told."""
+    summary, extents, left = in_all
+    if copied:
+        skipped = Counter(summary.skipped) + Counter({COPIED: copied})
+        summary = replace(summary, skipped=dict(sorted(skipped.items())))
+    return summary, extents, left
 
 
 def _read_ahead_of(number: int, ahead: Ahead, rotations: Rotations) -> Iterator[bytes]:
@@ -216,15 +233,16 @@ def in_order_of_time(
     """
     if len(sources) < 2:
         return list(sources)
-    starts, latest = [], 0.0
+    starts, latest = [], (0.0, 0.0)
     for source in sources:
-        latest = _first_time(source, ladder) or latest
+        latest = _beginning(source, ladder) or latest
         starts.append(latest)
     return [source for _, source in sorted(zip(starts, sources, strict=True), key=itemgetter(0))]
 
 
-def _first_time(source: Source, ladder: tuple[Dialect, ...]) -> float | None:
-    """Return the time of the earliest event of the first kilobytes of a source that hold one.
+def _beginning(source: Source, ladder: tuple[Dialect, ...]) -> tuple[float, float] | None:
+    """Return the time of the earliest event of the first kilobytes of a source that hold one; and,
+    where it may begin with copies of another one's, when it was written last: that comes first.
 
     No more of it than a chunk is looked at: of many small files all would be read twice.
     """
@@ -237,7 +255,10 @@ def _first_time(source: Source, ladder: tuple[Dialect, ...]) -> float | None:
             break
     events += reader.finish()
     times = [event.timestamp for event in events if event.timestamp_source != "ingest"]
-    return min(times, default=None)
+    if not times:
+        return None
+    is_copied = reader.settled is not None and reader.settled.is_copied
+    return min(times), source.written_at if is_copied else 0.0
 
 
 def fill_in_excerpts(findings: Sequence[Finding], sources: Sequence[Source]) -> None:
@@ -265,6 +286,8 @@ def diagnoses(engine: Engine, inner: Set[str] = frozenset()) -> list[Diagnosis]:
     found = []
     while engine.traces:  # each gives way to its diagnosis: both of all traces would not fit
         trace = engine.traces.take_any()
+        if not trace.events:  # all of it was copied, and is told by another trace
+            continue
         shared, name = engine.shared_groups(trace.trace_id), trace.trace_id
         found.append(diagnose_trace(engine, trace, shared, is_inner=name in inner))
     return sorted(found, key=lambda one: (one.started_at or 0.0, one.trace_id))

@@ -43,6 +43,9 @@ it, too: what the trace's calls have told is not added to it."""
 LEFT_OFF = "left_off"
 """Operation of the audit which says that nothing more will come of a trace: it is over, or cut."""
 
+WITHIN_TRACE = "/"
+"""Begins the identity of an event that other traces may have the like of."""
+
 Metadata = dict[str, Any]
 
 
@@ -104,7 +107,8 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     sequence: int | None = None
     """The framework's own order of emission where it has one: sorts before time."""
     identity: str | None = None
-    """What a copy of it shares, in this source or in another one of its trace: it counts once."""
+    """What a copy of it shares, in this source or in another one, in its trace or in one that goes
+    on with it: it counts once. With `WITHIN_TRACE` in front it holds for its trace only."""
 
     def parse_metadata(self) -> Metadata:
         """Return the metadata as they were written; an unusable payload counts as empty."""

@@ -149,7 +149,7 @@ class Analysis:
 
     def _count_unevaluable(self, trace_id: str) -> None:
         trace = self.engine.traces.get(trace_id)
-        if trace is None or trace.open_agents or trace_id in self._ended:
+        if trace is None or trace.open_agents or not trace.events or trace_id in self._ended:
             return
         self._ended[trace_id] = None
         if len(self._ended) > MAX_COUNTED:

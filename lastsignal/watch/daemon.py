@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream
 
+from lastsignal.core.engine.copies import COPIED, copied_records
 from lastsignal.core.events import Event
 from lastsignal.core.incidents import Notice
 from lastsignal.edges.store import Changes, Store, StoreError
@@ -20,7 +21,7 @@ from lastsignal.edges.tailer import Piece
 from lastsignal.watch.analysis import Analysis
 from lastsignal.watch.clocks import STEP, Clocks
 from lastsignal.watch.observer import Observer
-from lastsignal.watch.pipeline import Pipeline, Pipelines
+from lastsignal.watch.pipeline import Account, Pipeline, Pipelines
 
 PAUSE = 4  # times as long as a commit took until the next: writing takes a fifth of the time
 
@@ -112,7 +113,7 @@ class Daemon:
         pipeline = self.pipelines.of(piece)
         events = pipeline.take(piece, time.time())
         found = self._feed(events)
-        self.observer.read(piece, events, pipeline.account())
+        self.observer.read(piece, *self._accounted(pipeline, events))
         self.clocks.note(piece, pipeline)
         self.pipelines.settle(piece)
         return found
@@ -139,8 +140,21 @@ class Daemon:
         if not events:
             return False
         self.pipelines.touch(file_id)
-        self.observer.released(events, pipeline.account())
-        return self._feed(events)
+        found = self._feed(events)
+        self.observer.released(*self._accounted(pipeline, events))
+        return found
+
+    def _accounted(
+        self, pipeline: Pipeline, events: Sequence[Event]
+    ) -> tuple[Sequence[Event], Account]:
+        """Return those of the events just fed that count, and what came of their file."""
+        copies = self.analysis.engine.copies
+        if copies:
+            if count := copied_records(copies, events):
+                pipeline.reader.skip(COPIED, count)
+            known = set(map(id, copies))
+            events = [event for event in events if id(event) not in known]
+        return events, pipeline.account()
 
     def _feed(self, events: Sequence[Event]) -> bool:
         started = time.perf_counter()

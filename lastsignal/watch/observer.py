@@ -15,7 +15,7 @@ class Observer:
     """Called for everything that happens; does nothing."""
 
     def read(self, piece: Piece, events: Sequence[Event], account: Account) -> None:
-        """Note what a piece of a file gave."""
+        """Note what a piece of a file gave: events that are no copies, see `Engine.copies`."""
 
     def released(self, events: Sequence[Event], account: Account) -> None:
         """Note what a file gave that stands still."""

@@ -49,17 +49,20 @@ class Teller(Observer):
         reading.bytes.add(len(piece.data))
         reading.lines.add(piece.data.count(b"\n"))
         for reason, count in account.skipped.items():
-            reading.skipped.add(count, reason)
             self._sample("skipped", piece.name, reason, count)
         for reason, count in account.mended.items():
-            reading.mended.add(count, reason)
             self._sample("mended", piece.name, reason, count)
         self.released(events, account)
 
     def released(self, events: Sequence[Event], account: Account) -> None:
         """Count what a file gave that stands still."""
+        reading = self.metrics.reading
         if account.records:
-            self.metrics.reading.records.add(account.records, account.format)
+            reading.records.add(account.records, account.format)
+        for reason, count in account.skipped.items():
+            reading.skipped.add(count, reason)
+        for reason, count in account.mended.items():
+            reading.mended.add(count, reason)
         self.metrics.events(events)
 
     def judged(self, seconds: float, analysis: Analysis) -> None:

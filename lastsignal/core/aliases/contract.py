@@ -165,7 +165,8 @@ class Dialect:
     """Of a layout that is unique but for some of its records: whether this one is. Any other is
     the same as one that stood behind the same unique record before."""
     is_copied: bool = False
-    """Whether a session that goes on in another source begins there with copies of its records."""
+    """Whether a session that goes on in another source, be it under another id, begins there with
+    copies of its records. Its decoder may give an event the id of its record as `identity`."""
     description: str = ""
     """One line: which files these are and how they are told apart."""
     default_paths: tuple[str, ...] = ()

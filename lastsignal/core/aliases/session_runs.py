@@ -7,14 +7,19 @@ merely idle then has no open run, and one that stops in the middle of its work h
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from lastsignal.core.aliases.contract import Decoded
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.events import Event, Status
 
 MAX_REMEMBERED = 10_000
 """Ids kept of one source; the oldest go first. Repeats of a record come soon after it."""
+
+CALLS = frozenset({"model_call", "tool_call", "tool_result"})
+"""Types of events that are named by a call, where anything names them."""
 
 Value = TypeVar("Value")
 NO_ERROR = ErrorFields()
@@ -69,6 +74,18 @@ class Run:
         end = self.boundary(event_type="agent_end", **fields)
         error.write(end, status)
         return close_run(open_runs, end)
+
+
+def name_by(record_id: str | None, decoded: Decoded) -> Decoded:
+    """Give a record's events the id of the record where no call names them; see
+    `Dialect.is_copied`."""
+    counts: Counter[tuple[object, ...]] = Counter()
+    for event in decoded if record_id and isinstance(decoded, list) else ():
+        if event.event_type not in CALLS or event.call_id is None:
+            kind = event.event_type, event.status
+            event.identity = f"{record_id}#{counts[kind]}"
+            counts[kind] += 1
+    return decoded
 
 
 def remember(known: dict[str, Value], key: str, value: Value) -> bool:

@@ -83,14 +83,7 @@ def retry(event: Event, trace: TraceState) -> None:
 
 def start_agent(event: Event, trace: TraceState) -> None:
     """An agent begins: a run, a turn, or a sub-agent."""
-    key = _agent_key(event)
-    if not trace.open_agents:
-        trace.root = key
-    if len(trace.open_agents) < MAX_AGENTS:
-        trace.open_agents[key] = mark_of(event)
-    name = event.agent or event.operation
-    if name and name not in trace.agents and len(trace.agents) < MAX_AGENTS:
-        trace.agents.append(name)
+    _open_agent(event, trace)
     if metadata_of(event).get(GOES_ON) is True:
         _take_back_end(trace)
     else:
@@ -169,8 +162,42 @@ def _note_success(event: Event, trace: TraceState) -> None:
     trace.worked[event.event_type] = max(moment, trace.worked.get(event.event_type, moment))
 
 
+def _open_agent(event: Event, trace: TraceState) -> None:
+    key = _agent_key(event)
+    if not trace.open_agents:
+        trace.root = key
+    if len(trace.open_agents) < MAX_AGENTS:
+        trace.open_agents[key] = mark_of(event)
+    name = event.agent or event.operation
+    if name and name not in trace.agents and len(trace.agents) < MAX_AGENTS:
+        trace.agents.append(name)
+
+
+def _key_of(event: Event) -> str:
+    """Under which name a call is open."""
+    kind = "model_call" if event.event_type == "model_call" else "tool_call"
+    return event.call_id or event.operation or kind
+
+
 def _agent_key(event: Event) -> str:
     return event.call_id or event.agent or event.operation or ""
+
+
+def follow(event: Event, trace: TraceState) -> None:
+    """Open or close what a copy of another trace's event does: it is counted there."""
+    match event.event_type, event.status:
+        case ("tool_call", _) | ("model_call", "started"):
+            _open(event, trace, True)
+            trace.open_calls[_key_of(event)].is_copied = True
+        case "tool_result" | "model_call", _:
+            trace.open_calls.pop(_key_of(event), None)
+        case "agent_start", _:
+            _open_agent(event, trace)
+        case "agent_end", _:
+            trace.open_agents.pop(_agent_key(event), None)
+        case "process_error", _:
+            trace.open_agents.clear()
+            _forget_calls(trace)
 
 
 def _open(event: Event, trace: TraceState, implied: bool) -> None:
@@ -214,17 +241,13 @@ def _open(event: Event, trace: TraceState, implied: bool) -> None:
 def _close(event: Event, trace: TraceState) -> bool:
     """Take the start of this end out of the table; False where there is none."""
     open_calls = trace.open_calls
-    key = (
-        event.call_id
-        or event.operation
-        or ("model_call" if event.event_type == "model_call" else "tool_call")
-    )
+    key = _key_of(event)
     call = open_calls.pop(key, None)
     if call is None and event.call_id is not None and event.operation is not None:
         call = _adopt(event, open_calls)
     if call is None:
         return False
-    if call.implied:
+    if call.implied and not call.is_copied:
         trace.calls += 1  # the retry that announced it is no call, and nothing else has told of it
     if call.later:
         following = call.later.pop(0)

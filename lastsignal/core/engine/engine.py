@@ -68,6 +68,11 @@ class Engine:
         """The traces that are known, by id."""
         return self.state.traces
 
+    @property
+    def copies(self) -> list[Event]:
+        """Of the events that were fed last, those that had been told before: they count nothing."""
+        return self.state.copies.latest
+
     def shared_groups(self, trace_id: str | None = None) -> list[Group]:
         """Return the groups of rules across traces that have fired (in this trace)."""
         return [
@@ -82,6 +87,8 @@ class Engine:
         traces, clocks, deadlines = state.traces.live, state.clocks, state.deadlines
         dirty, no_deadline = state.dirty if state.remembers else None, NO_DEADLINE
         source, clock = None, 0.0
+        copies = state.copies
+        copies.latest = []
         for event in events:
             timestamp = event.timestamp
             if event.source != source:
@@ -99,7 +106,7 @@ class Engine:
             elif timestamp < trace.started_at and event.timestamp_source != "ingest":
                 trace.started_at = timestamp  # a span is told when it ends
             account, steps = plans[event.event_type]
-            if (event.identity is not None and trace.knows(event)) or account(event, trace):
+            if (event.identity is not None and copies.knows(event, trace)) or account(event, trace):
                 continue
             step = steps[event.status]
             if step is not None:

@@ -93,6 +93,7 @@ class Memory:
         for trace in map(_decode_trace, traces):
             self._fit(trace, same, saved.field_bits)
             state.tally.update(rules_of(trace))
+            state.copies.adopt(trace)
             state.traces.add(trace)
             state.traces.tidy()
             state.deadlines.restore(trace)
@@ -111,6 +112,7 @@ class Memory:
         state.dirty, state.gone = before.dirty, before.gone
         state.dirty_groups.update(before.dirty_groups)
         state.deadlines = before.deadlines
+        state.copies.take_over(before.copies)
         state.tally.update({rule: count for rule, count in before.tally.items() if rule in same})
         has_same_bits = saved.field_bits == self._program.field_bits
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from lastsignal.core.engine.copies import Copies
 from lastsignal.core.engine.deadlines import Deadlines
 from lastsignal.core.engine.detectors import Detector
 from lastsignal.core.engine.shelf import Shelf
@@ -45,6 +46,7 @@ class State:
         self.clocks: dict[str, float] = {}
         """By source, the highest time seen."""
         self.deadlines = Deadlines()
+        self.copies = Copies()
         self.dirty: set[str] = set()
         self.dirty_groups: set[str] = set()
         """Groups across traces, by key, that have changed or are gone."""

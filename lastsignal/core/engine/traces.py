@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.digests import digest_of, remember
 from lastsignal.core.events import Event, Status
 from lastsignal.core.groups import Group, Mark, Progress
 
@@ -43,6 +42,8 @@ class OpenCall(msgspec.Struct, array_like=True, gc=False):
     """Whether a deadline of its own is set."""
     later: list[OpenCall] | None = None
     """Calls of the same operation that started while this one was open and carry no id either."""
+    is_copied: bool = False
+    """Started in another trace, which counts it and tells of its silence: it is implied here."""
 
 
 class TraceState(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
@@ -111,13 +112,6 @@ class TraceState(msgspec.Struct, kw_only=True, gc=False, omit_defaults=True):
     def runs(self) -> bool:
         """Whether it has begun, and said nothing of an end."""
         return self.root is not None and self.root in self.open_agents
-
-    def knows(self, event: Event) -> bool:
-        """Note what an event is; true for a copy, which counts no more than it did."""
-        identity = (event.identity or "").encode("utf-8", "surrogatepass")
-        is_new = remember(self.told, digest_of(identity), MAX_TOLD)
-        self.events -= not is_new
-        return not is_new
 
     def progress(self) -> Progress:
         """Return how far the trace has come."""

@@ -34,6 +34,8 @@ class Source(ABC):
     def __init__(self, name: str, size: int | None) -> None:
         self.name = name
         self.size = size
+        self.written_at = 0.0
+        """When it was changed last, in epoch seconds; 0.0 where nobody knows."""
         self.consumed = 0
         """Bytes read so far, as they are stored: what progress is measured by."""
         self.skipped: dict[str, int] = {}
@@ -97,7 +99,9 @@ class FileSource(Source):
 
     def __init__(self, path: Path, name: str) -> None:
         with named_faults(name):
-            super().__init__(name, path.stat().st_size)
+            info = path.stat()
+        super().__init__(name, info.st_size)
+        self.written_at = info.st_mtime
         self._path = path
 
     def read_at(self, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:

@@ -33,7 +33,7 @@ from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDial
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, text_of
-from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
+from lastsignal.core.aliases.session_runs import Run, close_run, name_by, open_run, replace
 from lastsignal.core.events import GOES_ON, Event, Status
 from lastsignal.core.timestamps import time_of
 
@@ -104,13 +104,14 @@ class TranscriptDecoder:
             raise NotThisDialect from None
         if bytes(line.loglines)[:1] == b"[":
             return self._document(record, line.loglines)
-        return self._record(line)
+        return name_by(text_of(line.uuid), self._record(line))
 
     def _document(self, record: bytes, loglines: msgspec.Raw) -> Decoded:
         events: list[Event] = []
         for offset, element in elements_of(record, loglines):
             try:
-                decoded = self._record(_decode_line(element))
+                line = _decode_line(element)
+                decoded = name_by(text_of(line.uuid), self._record(line))
             except (msgspec.MsgspecError, NotThisDialect, UnicodeError, RecursionError):
                 continue
             for event in [] if isinstance(decoded, Drop) else decoded:

@@ -229,6 +229,7 @@ DIALECT = Dialect(
     decoder=RolloutDecoder,
     one_at_a_time=True,
     is_unique=True,
+    is_copied=True,
     description="Codex session rollout: records of timestamp, type and payload",
     default_paths=("~/.codex/sessions/**/rollout-*.jsonl",),
 )

@@ -22,7 +22,7 @@ from lastsignal.core.aliases.gemini.tool_results import (
 from lastsignal.core.aliases.giving_up import Streaks, after_failure, fail, give_up
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.provider_text import provider_error
-from lastsignal.core.aliases.session_runs import Run, remember, replace
+from lastsignal.core.aliases.session_runs import Run, name_by, remember, replace
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import Event
 from lastsignal.core.timestamps import time_of
@@ -86,6 +86,9 @@ class QwenDecoder:
             line = _decode_record(record)
         except msgspec.ValidationError:
             raise NotThisDialect from None
+        return name_by(text_of(line.uuid), self._read(line))
+
+    def _read(self, line: _Record) -> Decoded:
         session, kind = text_of(line.sessionId), line.type
         if session is None or not isinstance(kind, str) or kind not in _TYPES:
             raise NotThisDialect
@@ -232,6 +235,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=QwenDecoder,
     one_at_a_time=True,
+    is_copied=True,
     description="Qwen Code chat: records of sessionId, uuid, type and message.parts",
     default_paths=("~/.qwen/projects/*/chats/*.jsonl", "~/.qwen/tmp/*/chats/*.jsonl"),
 )

@@ -291,6 +291,7 @@ DIALECT = Dialect(
     recognise=recognise,
     decoder=SessionDecoder,
     one_at_a_time=True,
+    is_copied=True,
     description="Gemini CLI chat: a header with sessionId and projectHash, then messages by id",
     default_paths=("~/.gemini/tmp/*/chats/session-*.jsonl", "~/.gemini/tmp/*/chats/*.json"),
 )

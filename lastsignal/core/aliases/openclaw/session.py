@@ -261,6 +261,7 @@ DIALECT = Dialect(
     decoder=SessionDecoder,
     one_at_a_time=True,
     is_unique=True,
+    is_copied=True,
     description="pi or OpenClaw session: a session header, then messages in envelopes",
     default_paths=(
         "~/.openclaw/agents/*/sessions/*.jsonl",

@@ -31,7 +31,7 @@ from lastsignal.core.aliases.openhands.records import (
 from lastsignal.core.aliases.provider_failures import is_of_provider
 from lastsignal.core.aliases.session_runs import Run
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import Event
+from lastsignal.core.events import WITHIN_TRACE, Event
 
 _WORK = frozenset(
     {"ActionEvent", "AgentErrorEvent", "ConversationErrorEvent", "ObservationEvent"}
@@ -97,7 +97,10 @@ class EventDecoder:
             return []
         return [
             run.event(
-                event_type="model_call", status="completed", operation="model", identity=response
+                event_type="model_call",
+                status="completed",
+                operation="model",
+                identity=WITHIN_TRACE + response,
             )
         ]
 
@@ -196,7 +199,9 @@ class EventDecoder:
             limit = amount_of(at(metrics, "max_budget_per_task"))
             cost = amount_of(at(metrics, "accumulated_cost"))
             if limit and cost is not None and cost >= limit and self._conversation.is_new("budget"):
-                audit = run.event(event_type="audit", operation="budget", identity="budget")
+                audit = run.event(
+                    event_type="audit", operation="budget", identity=WITHIN_TRACE + "budget"
+                )
                 ErrorFields(f"cost {cost:g} of {limit:g} US dollars", None, None).write(audit)
                 audit.metadata = {"total_cost_usd": cost, "budget_limit": limit}
                 return [audit]

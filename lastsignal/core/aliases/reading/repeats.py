@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
+from lastsignal.core.aliases.session_runs import CALLS
 from lastsignal.core.digests import digest_of, remember
 from lastsignal.core.events import Event
 
@@ -73,7 +74,21 @@ class Repeats:
 
 
 def identify(event: Event) -> None:
-    """Give an event what a copy of it in another source shares: what it tells, and when."""
-    if event.identity is None and event.timestamp_source == "record":
-        told = (event.timestamp, event.event_type, event.status, event.operation, event.call_id)
-        event.identity = "/".join(map(str, (*told, event.attempt)))
+    """Give an event what a copy of it in another source shares, under whatever id of its session:
+    what it tells, and when. Where its decoder has put the id of its record there, that says it."""
+    if event.timestamp_source != "record":
+        event.identity = None
+        return
+    told: list[object] = [event.timestamp, event.event_type, event.status, event.attempt]
+    if event.identity is None:
+        call_id = (event.call_id or "").removeprefix(event.trace_id)  # a session's run has its id
+        tokens = (event.input_tokens, event.output_tokens)
+        if (
+            not call_id
+            and event.event_type in CALLS
+            and tokens == (None, None)
+            and not event.error_message
+        ):
+            return  # two of them may well be equal
+        told += (event.operation, call_id, *tokens, event.duration_seconds, event.error_message)
+    event.identity = "/".join(map(str, (*told, event.identity)))
