@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lastsignal import app
 from lastsignal.app import diagnose, in_order_of_time, read_ahead
@@ -148,6 +151,36 @@ def test_whichever_of_them_is_read_first_the_sums_are_the_same(
     assert [trace.trace_id for trace in report.traces] == (
         ["s-new"] if swapped else ["s-old", "s-new"]
     )
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_sessions_that_fork_add_up_however_their_files_are_read_side_by_side(seed: int) -> None:
+    chance = random.Random(seed)
+    sessions = [turn("s0", 0)]
+    for number in range(1, chance.randint(2, 6)):
+        copied = chance.choice(sessions)
+        until = chance.randint(1, len(copied))
+        prompts = [at for at in range(until) if copied[at]["uuid"].endswith("-0")]
+        kept = copied[chance.choice(prompts) : until]
+        begun = goes_on_as(f"s{number}", kept) if chance.random() < 0.8 else []
+        sessions.append([*begun, *turn(f"s{number}", number)])
+    engine = Engine(load_rules())
+    waiting = [
+        (Reader(f"{number}.jsonl", LADDER, 0.0), Framer(), [*session])
+        for number, session in enumerate(sessions)
+    ]
+    while waiting:
+        reader, framer, records = one = chance.choice(waiting)
+        piece = [records.pop(0) for _ in range(min(len(records), chance.randint(1, 5)))]
+        data = b"".join(json.dumps(record).encode() + b"\n" for record in piece)
+        engine.feed(reader.read(framer.feed(data)))
+        if not records:
+            waiting.remove(one)
+    traces = [engine.traces[name] for name in engine.traces]
+    asked = sum(trace.input_tokens for trace in traces)
+    counts = [sum(getattr(trace, name) for trace in traces) for name in ("calls", "failures")]
+    assert (*counts, asked) == (3 * len(sessions), len(sessions), 80 * len(sessions))
 
 
 def test_a_trace_of_nothing_but_copies_is_none(tmp_path: Path) -> None:

@@ -75,20 +75,16 @@ class Repeats:
 
 def identify(event: Event) -> None:
     """Give an event what a copy of it in another source shares, under whatever id of its session:
-    what it tells, and when. Where its decoder has put the id of its record there, that says it."""
+    when it was, and its call, else the id of its record, where its decoder has put that there, else
+    all that it tells."""
     if event.timestamp_source != "record":
         event.identity = None
         return
     told: list[object] = [event.timestamp, event.event_type, event.status, event.attempt]
-    if event.identity is None:
-        call_id = (event.call_id or "").removeprefix(event.trace_id)  # a session's run has its id
+    call_id = (event.call_id or "").removeprefix(event.trace_id)  # a session's run has its id
+    if event.identity is None and not call_id:
         tokens = (event.input_tokens, event.output_tokens)
-        if (
-            not call_id
-            and event.event_type in CALLS
-            and tokens == (None, None)
-            and not event.error_message
-        ):
+        if event.event_type in CALLS and tokens == (None, None) and not event.error_message:
             return  # two of them may well be equal
-        told += (event.operation, call_id, *tokens, event.duration_seconds, event.error_message)
-    event.identity = "/".join(map(str, (*told, event.identity)))
+        told += (event.operation, *tokens, event.duration_seconds, event.error_message)
+    event.identity = "/".join(map(str, (*told, event.identity or call_id)))
