@@ -1,7 +1,8 @@
 """Why a record became what it became: its dialect, its events, and which of its fields counted.
 
-A field counts if the record says something else without it. That is found by leaving out one field
-after another and reading the record anew, from the state in which it was met.
+A field counts if the record says something else without it, or with another value in it: what a
+field says may be just what is taken to be true without it. That is found by leaving out, and by
+changing, one field after another and reading the record anew, from the state in which it was met.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from lastsignal.core.events import Event, as_plain
 from lastsignal.core.framing.records import Record, Unwrapped
 
 MAX_PROBES = 400
-"""Fields of one record that are left out; what is not reached is named by what it is in."""
+"""Fields of one record that are tried; what is not reached is named by what it is in."""
 MAX_BYTES = 65_536
 """Of a record that is read anew so often."""
 _MAX_DEPTH = 12
 _MAX_ITEMS = 3  # of an array: the others are like them
+
+_FAILED_CODE = 500  # no exit code and no status of success
+_ABSENT = object()
 
 _PLACE = frozenset({"source", "line", "offset"})
 
@@ -127,14 +131,20 @@ class _Probe:
             if self._left <= 0:
                 return
             self._left -= 1
-            what = self._without((*path, step))
+            what = self._what((*path, step), inner)
             if what is None:
                 continue
             deeper = list(self.walk((*path, step), inner)) if len(path) < _MAX_DEPTH else []
             yield from deeper or [((*path, step), what)]
 
-    def _without(self, path: Path) -> str | None:
-        data = msgspec.json.encode(_left_out(self._whole, path))
+    def _what(self, path: Path, value: Any) -> str | None:
+        what = self._said_by(_changed(self._whole, path, _ABSENT))
+        if what == "used":
+            return what
+        return self._said_by(_changed(self._whole, path, _other(value))) or what
+
+    def _said_by(self, changed: Any) -> str | None:
+        data = msgspec.json.encode(changed)
         told = self._explainer.told(self._before, data)
         if (told[0], told[2]) != (self._told[0], self._told[2]):
             return "used"
@@ -147,13 +157,31 @@ def _inside(value: Any) -> list[tuple[str | int, Any]]:
     return list(enumerate(value[:_MAX_ITEMS])) if isinstance(value, list) else []
 
 
-def _left_out(value: Any, path: Path) -> Any:
+def _changed(value: Any, path: Path, new: Any) -> Any:
+    """Return a copy that has another value at a place, or none."""
     copied = value.copy()
     if len(path) > 1:
-        copied[path[0]] = _left_out(value[path[0]], path[1:])
-    else:
+        copied[path[0]] = _changed(value[path[0]], path[1:], new)
+    elif new is _ABSENT:
         del copied[path[0]]
+    else:
+        copied[path[0]] = new
     return copied
+
+
+def _other(value: Any) -> Any:
+    """Return a value that says something else, of the same kind; what is empty says nothing."""
+    if isinstance(value, dict):
+        return {name: _other(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_other(inner) for inner in value]
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return _FAILED_CODE if value != _FAILED_CODE else 0
+    if isinstance(value, str) and value:
+        return "error" if value.lower() not in ("error", "failed") else "completed"
+    return value
 
 
 def _shown(path: Path) -> str:

@@ -93,3 +93,31 @@ def test_explaining_changes_nothing_that_later_records_say() -> None:
 
     assert [(one.operation, one.line) for one in events] == [("search", 1), ("b", 2), (None, 3)]
     assert explainer.reader.events == 3
+
+
+def test_a_field_that_says_what_is_taken_to_be_true_without_it_counts() -> None:
+    told = {"event": "tool_end", "tool": "a", "exit_code": 0, "ok": True, "note": "all well"}
+    doubted = {"event": "tool_end", "tool": "a", "status": "ok", "is_error": False, "exit_code": 0}
+    by_code, by_word = explain(told, doubted)
+
+    assert (by_code.events[0].status, by_word.events[0].status) == ("completed", "completed")
+    assert (by_code.used, by_code.kept) == (["event", "tool", "exit_code", "ok"], ["note"])
+    assert by_word.used == ["event", "tool", "status", "is_error"]
+    assert by_word.kept == ["exit_code"]  # beside a word for it, a code says nothing
+
+
+def test_a_default_deep_inside_counts_by_its_whole_name() -> None:
+    item = {"id": "i", "type": "command_execution", "status": "completed", "exit_code": 0}
+    ran = explain({"type": "turn.started"}, {"type": "item.completed", "item": item})[-1]
+
+    assert "item.exit_code" in ran.used
+
+
+def test_what_is_empty_or_never_read_does_not_count() -> None:
+    payload = {"text": "all well", "rows": [1, 2], "deep": {"ok": True}}
+    record = {"type": "message_update", "error": None, "note": "", "assistantMessageEvent": payload}
+    (found,) = explain({"event": "tool_end", "tool": "a", "error": None, "err": ""})
+    (dropped,) = explain(record)
+
+    assert found.used == ["event", "tool"]
+    assert dropped.used == []
