@@ -27,7 +27,7 @@ from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable, Happen
 from lastsignal.core.aliases.flat_verdict import verdict_of
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import UNTIMED, Event, EventType, Status
+from lastsignal.core.events import EVENT_TYPES, UNTIMED, Event, EventType, Status
 
 _MAX_SHAPES = 64
 """Records with free names would fill any memory; the first ones show what else is in a source."""
@@ -61,10 +61,14 @@ class FlatDecoder:
     Args:
         source: not needed: a flat record says all by itself.
         table: which names mean what.
+        ours: whether it reads what has an event type of our schema, or what has none.
     """
 
-    def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
+    def __init__(
+        self, source: str, table: AliasTable = DEFAULT_TABLE, *, ours: bool = False
+    ) -> None:
         self.state = Shapes()
+        self._ours = ours
         self._table = table
         self._mapped = table.mapped | _PRINTED
 
@@ -89,8 +93,10 @@ class FlatDecoder:
         """Return what `decode` does for a kind of record that was seen; see `contract.General`."""
         value, named = self._read(record)
         known = self.state.known
-        if _shape(value, named) not in known and len(known) < _MAX_SHAPES:
-            raise NotThisDialect
+        if _shape(value, named) not in known:
+            is_ours = value.get("event_type") in EVENT_TYPES
+            if len(known) < _MAX_SHAPES or (named is not None and is_ours is not self._ours):
+                raise NotThisDialect
         return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
 
     def _take(self, value: dict[str, Any], named: Happened | None) -> Decoded:

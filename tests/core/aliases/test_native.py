@@ -447,3 +447,17 @@ def test_names_that_are_too_long_are_cut_on_either_way(fields: dict[str, Any]) -
     assert told(fast, events) == told(tolerant, tolerant.read(found) + tolerant.finish())
     names = ("trace_id", "operation", "call_id", "error_type")
     assert max(len(getattr(events[1], name) or "") for name in names) <= 300
+
+
+def test_a_record_is_of_its_own_schema_whatever_stands_before_it() -> None:
+    ours = {"ts": T0, "run_id": "n", "event_type": "tool_result", "tool": "a"}
+    flat = {"ts": T0, "run_id": "f", "event": "tool_end", "tool": "a"}
+
+    for first, then in ((ours, flat), (flat, ours)):
+        free_names = [{**first, f"key_{number}": number} for number in range(80)]
+        records = [first, then, *free_names, then, first]
+        reader = Reader("f", LADDER, T0)
+        events = reader.read(placed(*records)) + reader.finish()
+
+        expected = ["native" if "event_type" in record else "custom" for record in records]
+        assert [event.framework for event in events] == expected

@@ -36,7 +36,7 @@ class NativeDecoder:
     """
 
     def __init__(self, source: str, table: AliasTable = DEFAULT_TABLE) -> None:
-        self._flat = flat.FlatDecoder(source, table)
+        self._flat = flat.FlatDecoder(source, table, ours=True)
         self.state = self._flat.state
         self.exact: Callable[[bytes], Event | None] = none_is_exact
         """Returns the event of a record that is; see `contract.Exact`."""
