@@ -21,7 +21,7 @@ class InputSummary(msgspec.Struct, frozen=True, kw_only=True):
     records: int
     events: int
     skipped: dict[str, int]
-    """Records and lines that gave no event, by reason."""
+    """Records and lines that gave no event, or none that counts, by reason."""
     mended: dict[str, int] = msgspec.field(default_factory=dict)
     """Records that were read though something in them is not as it should be, by reason."""
     first_mended: dict[str, int] = msgspec.field(default_factory=dict)

@@ -40,7 +40,9 @@ class Reading:
             "records_total", "Records found in what was read, by format.", "*format"
         )
         self.skipped = make.counter(
-            "skipped_total", "Pieces and records that gave no event, by reason.", "*reason"
+            "skipped_total",
+            "Pieces and records that gave no event, or none that counts, by reason.",
+            "*reason",
         )
         self.mended = make.counter(
             "mended_records_total",

@@ -33,7 +33,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     records: Annotated[Count, Meta(description="Records found in it.")]
     events: Annotated[Count, Meta(description="Events that the records gave.")]
     skipped: Annotated[
-        dict[str, Count], Meta(description="Records and lines that gave no event, by reason.")
+        dict[str, Count],
+        Meta(description="Records and lines that gave no event, or none that counts, by reason."),
     ]
     mended: Annotated[
         dict[str, Count],
