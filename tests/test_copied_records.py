@@ -195,6 +195,16 @@ def test_a_trace_of_nothing_but_copies_is_none(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_session_may_begin_with_the_middle_of_a_run(tmp_path: Path) -> None:
+    old = turn("s-old", 1)
+    first = write(tmp_path / "a.jsonl", old)
+    kept = goes_on_as("s-new", old[3:])
+    assert judged(first, write(tmp_path / "b.jsonl", kept)).keys() == {"s-old"}
+    found = judged(first, write(tmp_path / "b.jsonl", [*kept, *turn("s-new", 2)]))
+    assert (used(found["s-new"]), found["s-new"].events) == ((3, 1, 80, 4), 6)
+    assert found["s-new"].started_at == found["s-old"].started_at + 60
+
+
 def test_a_failed_run_that_was_copied_is_told_once(tmp_path: Path) -> None:
     gave_up = turn("s-old", 1)
     said = {"role": "assistant", "content": [{"type": "text", "text": "API Error: 529 overloaded"}]}

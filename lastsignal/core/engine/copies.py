@@ -57,6 +57,8 @@ class Copies:
                 trace.started_at = trace.last_at = event.timestamp
             return False
         trace.events -= 1
+        if trace.events == 1 and _has_just_begun(event, trace):
+            trace.events = 0
         self.latest.append(event)
         if owner is not None and owner != trace.trace_id:
             follow(event, trace)
@@ -67,6 +69,13 @@ class Copies:
         owners.setdefault(digest, trace.trace_id)
         if len(owners) > MAX_OWNED:
             del owners[next(iter(owners))]
+
+
+def _has_just_begun(event: Event, trace: TraceState) -> bool:
+    """Whether all that a trace tells is that an agent begins, with this very record: where the
+    middle of a run was copied, its first record opens it anew."""
+    starts = [(mark.source, mark.offset) for mark in trace.open_agents.values()]
+    return starts == [(event.source, event.offset)]
 
 
 def copied_records(copies: Sequence[Event], events: Sequence[Event]) -> int:

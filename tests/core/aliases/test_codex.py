@@ -252,6 +252,76 @@ def test_a_forks_copy_of_its_parent_is_left_out() -> None:
     assert reader.skipped == {"session_header": 1, "copied_from_fork": 3}
 
 
+def stamped(seconds: float, value: dict[str, Any]) -> dict[str, Any]:
+    """A record as a fork writes it: with the time of the copying."""
+    return {**value, "timestamp": f"2026-04-01T09:00:{seconds:06.3f}Z"}
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_forks_copy_with_the_times_of_the_copying_is_left_out(says_so: bool) -> None:
+    origin = {"forked_from_id": SESSION} if says_so else {}
+    parent = [
+        META,
+        STARTED,
+        CONTEXT,
+        item(3, "function_call", name="shell", call_id="c1", arguments="{}"),
+        item(4, "function_call_output", call_id="c1", output="Exit code: 1\nOutput:\nno"),
+        usage(5, 100, 100),
+        message(7, "task_complete", turn_id="t1", last_agent_message="done"),
+    ]
+    copied = [stamped(number * 0.01, value) for number, value in enumerate(parent, 1)]
+    events, reader = read(
+        stamped(0, record(0, "session_meta", id="fork", **origin)),
+        *copied,
+        stamped(6, STARTED),
+        stamped(8, item(0, "function_call", name="shell", call_id="c2", arguments="{}")),
+        stamped(8.1, item(0, "function_call_output", call_id="c2", output="Exit code: 0\n")),
+        stamped(8.2, usage(0, 130, 30)),
+        stamped(9, message(0, "task_complete", turn_id="t2", last_agent_message="done")),
+    )
+    assert shape(events) == [
+        ("agent_start", "codex", "started"),
+        ("tool_call", "shell", "started"),
+        ("tool_result", "shell", "completed"),
+        ("model_call", "gpt-test-codex", "completed"),
+        ("agent_end", "codex", "completed"),
+    ]
+    assert {event.trace_id for event in events} == {"fork"}
+    assert events[3].input_tokens == 30
+    assert reader.skipped == {"session_header": 1, "copied_from_fork": 7}
+
+
+def test_sums_go_on_from_those_of_the_parent() -> None:
+    def total(second: float, tokens: int) -> dict[str, Any]:
+        told = {"total_token_usage": {"input_tokens": tokens, "output_tokens": 5}}
+        return stamped(second, message(0, "token_count", info=told))
+
+    events, _ = read(
+        stamped(0, record(0, "session_meta", id="fork", forked_from_id="parent")),
+        total(0.01, 900),
+        total(5, 930),
+    )
+    assert [event.input_tokens for event in events] == [30]
+
+
+def test_what_a_fork_does_at_once_after_a_pause_is_its_own() -> None:
+    events, _ = read(
+        stamped(0, record(0, "session_meta", id="fork", forked_from_id="parent")),
+        stamped(0.01, item(0, "function_call", name="shell", call_id="old", arguments="{}")),
+        stamped(3, item(0, "function_call", name="shell", call_id="c1", arguments="{}")),
+        stamped(3.01, item(0, "function_call", name="shell", call_id="c2", arguments="{}")),
+    )
+    assert [event.call_id for event in events if event.event_type == "tool_call"] == ["c1", "c2"]
+
+
+def test_a_session_that_is_no_fork_begins_with_its_own() -> None:
+    events, _ = read(
+        stamped(0, record(0, "session_meta", id="plain")),
+        stamped(0.01, item(0, "function_call", name="shell", call_id="c1", arguments="{}")),
+    )
+    assert [event.call_id for event in events if event.event_type == "tool_call"] == ["c1"]
+
+
 def test_the_first_layout_with_bare_items_is_read() -> None:
     events, _ = read(
         {"id": "old-1", "timestamp": "2025-06-01T00:00:00Z", "instructions": None},

@@ -47,6 +47,17 @@ def decode_message(session: Session, at_time: float, payload: Mapping[str, Any])
     return Drop("display_message")
 
 
+def follow_message(session: Session, at_time: float, payload: Mapping[str, Any]) -> None:
+    """Take from an `event_msg` of the parent what a forked session goes on with: how turns are
+    told, and the sums to which its own usage is added."""
+    kind = text_of(payload.get("type"))
+    if kind in _STARTS:
+        session.state.says_turns = True
+    elif kind == "token_count":
+        _usage(session, at_time, payload)
+        session.state.limit_reached = None
+
+
 def error_of(payload: Mapping[str, Any]) -> ErrorFields:
     """Read an error: a text, often with the provider's JSON, and Codex's own name for it."""
     info = payload.get("codex_error_info") or payload.get("codexErrorInfo")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.codex.messages import decode_message
+from lastsignal.core.aliases.codex.messages import decode_message, follow_message
 from lastsignal.core.aliases.codex.outputs import Judgement, judge_output
 from lastsignal.core.aliases.codex.session import AGENT, Session, SessionState
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
@@ -155,14 +155,14 @@ class RolloutDecoder:
             return self._begin(
                 text_of(meta.get("id")) or text_of(meta.get("session_id")), at_time, meta
             )
-        if self.state.forked and at_time < self.state.started_at:
-            return Drop("copied_from_fork")
+        if self._session.is_copy(at_time):
+            return self._copied(kind, payload, at_time)
         if kind == "response_item":
             return self._item(payload, at_time)
         if kind == "event_msg":
             return decode_message(self._session, at_time, mapping_of(value_of(payload)))
         if kind == "turn_context":
-            self.state.model = text_of(at(value_of(payload), "model")) or self.state.model
+            self._take_context(payload)
             return Drop("turn_context")
         if kind == "compacted":
             return [
@@ -172,16 +172,29 @@ class RolloutDecoder:
             ]
         return Drop("other_item")
 
+    def _copied(self, kind: str, payload: bytes, at_time: float) -> Drop:
+        """Take from what was copied only what the session's own records go on with."""
+        if kind == "turn_context":
+            self._take_context(payload)
+        elif kind == "event_msg":
+            follow_message(self._session, at_time, mapping_of(value_of(payload)))
+        return Drop("copied_from_fork")
+
+    def _take_context(self, payload: bytes) -> None:
+        self.state.model = text_of(at(value_of(payload), "model")) or self.state.model
+
     def _begin(self, session: str | None, at_time: float, meta: Any) -> Decoded:
         """Begin a session; one that was forked repeats the header and the records of its parent."""
         state = self.state
-        if state.forked and at_time < state.started_at:
+        if session != state.session and self._session.is_in_one_go(at_time):
+            state.forked = True  # two headers: older versions do not say so
+        if self._session.is_copy(at_time):
             return Drop("copied_from_fork")
         if session and session != state.session:
             agent = text_of(meta.get("agent_nickname")) or text_of(meta.get("agent_role")) or AGENT
             forked = text_of(meta.get("forked_from_id")) is not None
             self._session.state = SessionState(
-                session=session, started_at=at_time, forked=forked, agent=agent
+                session=session, started_at=at_time, forked=forked, copied_at=at_time, agent=agent
             )
         return Drop("session_header")
 

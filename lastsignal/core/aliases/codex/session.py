@@ -13,6 +13,7 @@ from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import Event, Status
 
 AGENT = "codex"
+_PAUSE = 0.5  # seconds: copies are written faster than any model answers
 
 
 class SessionState(msgspec.Struct):
@@ -21,6 +22,9 @@ class SessionState(msgspec.Struct):
     session: str = ""
     started_at: float = 0.0
     forked: bool = False
+    """It goes on with another session, and its rollout begins with copies of that one's."""
+    copied_at: float | None = None
+    """When the latest record was written, while those at its beginning come in one go."""
     agent: str = AGENT
     model: str | None = None
     open_runs: dict[str, float] = msgspec.field(default_factory=dict)
@@ -53,6 +57,30 @@ class Session:
         return Event(
             timestamp=at, trace_id=state.session, agent=state.agent, parent_id=self.run_id, **fields
         )
+
+    def is_copy(self, at: float) -> bool:
+        """Whether a record at this time was copied from the session that this one was forked from.
+
+        Some versions keep its time. Others give it that of the copying, which is done in one go:
+        the first of its own comes when a user, or a model, has answered.
+        """
+        state = self.state
+        if not state.forked:
+            state.copied_at = None
+            return False
+        if at < state.started_at:
+            return True
+        if not self.is_in_one_go(at):
+            state.copied_at = None
+            return False
+        state.copied_at = at
+        return True
+
+    def is_in_one_go(self, at: float) -> bool:
+        """Whether a record at this time was written together with the session's header, and all in
+        between."""
+        before = self.state.copied_at
+        return before is not None and 0 <= at - before < _PAUSE
 
     @property
     def run_id(self) -> str:
