@@ -128,7 +128,7 @@ class Reader:
                 first_mended=self._mended.first,
                 unnamed=self._unnamed.known,
                 sessions=self._sessions.known,
-                repeats=self._repeats.saved,
+                repeated=self._repeats.saved,
                 met=self._met,
                 formats=list(self.formats),
                 clock=self._clock.highest,
@@ -156,7 +156,7 @@ class Reader:
         self._clock.ingest_time = saved.ingest_time
         self._unnamed.known = saved.unnamed
         self._sessions.known = saved.sessions
-        self._repeats.saved = saved.repeats
+        self._repeats.saved = saved.repeated
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
         self._settle()
         self._order.restore(saved)

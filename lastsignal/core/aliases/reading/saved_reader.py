@@ -26,4 +26,4 @@ class SavedReader(SavedOrder, kw_only=True):
     lent: float = 0.0
     unnamed: dict[str, str] = field(default_factory=dict)
     sessions: dict[str, dict[str, bool]] = field(default_factory=dict)
-    repeats: SavedRepeats = field(default_factory=SavedRepeats)
+    repeated: SavedRepeats = field(default_factory=SavedRepeats)
