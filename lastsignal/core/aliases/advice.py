@@ -55,6 +55,11 @@ _LAYOUTS = (
         "aider's chat history",
         "start it with `--analytics-log FILE`",
     ),
+    _Layout(
+        re.compile(r'\A\s*\{\s*"id":\s*"(?:msg|prt|ses)_'),
+        "A file of OpenCode's storage holds one piece of a session; instead, write the whole of it"
+        " with `opencode export SESSION > FILE`.",
+    ),
     _layout(
         r"^\{'[^'\n]{1,100}': ",
         "What Python prints of its own objects",

@@ -44,3 +44,10 @@ def test_a_text_log_is_known_within_the_lines_that_wrap_it() -> None:
 )
 def test_whatever_else_gets_no_advice(head: bytes) -> None:
     assert advice_for(head) is None
+
+
+@pytest.mark.parametrize("identity", ["msg_1", "prt_1", "ses_1"])
+def test_a_piece_of_a_session_of_opencode_is_told_how_to_write_the_whole(identity: str) -> None:
+    piece = f'{{\n  "id": "{identity}",\n  "sessionID": "ses_1"\n}}'.encode()
+    assert "`opencode export SESSION > FILE`" in (advice_for(piece) or "")
+    assert advice_for(b'{"type": "text", "part": ' + piece + b"}") is None

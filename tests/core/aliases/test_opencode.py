@@ -1,4 +1,4 @@
-"""OpenCode: the events of its bus in every wrapping, and what `opencode run` prints."""
+"""OpenCode: its bus in every wrapping, what `opencode run` prints, and saved sessions."""
 
 from __future__ import annotations
 
@@ -246,3 +246,68 @@ def test_an_error_of_the_run_stream_fails_the_run(read: Read) -> None:
         ("agent_end", "opencode", "failed"),
     ]
     assert events[1].error_class == "auth"
+
+
+def saved(identity: str, role: str, second: int, ended: int | None = None, **fields: Any) -> Any:
+    times = {"created": START + second * 1000}
+    if ended is not None:
+        times["completed"] = START + ended * 1000
+    info = {"id": identity, "sessionID": "ses_1", "role": role, "time": times, **fields}
+    return info | ({"modelID": "m-1", "mode": "build"} if role == "assistant" else {})
+
+
+def saved_tool(message_id: str, second: int, status: str, **fields: Any) -> Any:
+    times = {"start": START + second * 1000, "end": START + (second + 1) * 1000}
+    return {
+        "id": f"prt_{second}", "sessionID": "ses_1", "messageID": message_id, "type": "tool",
+        "tool": "bash", "callID": f"c{second}",
+        "state": {"status": status, "input": {"command": "ls"}, "time": times, **fields},
+    }  # fmt: skip
+
+
+def exported(*messages: tuple[Any, list[Any]]) -> dict[str, Any]:
+    info = {"id": "ses_1", "projectID": "p", "title": "Error: 429", "time": {"created": START}}
+    return {"info": info, "messages": [{"info": one, "parts": parts} for one, parts in messages]}
+
+
+OVERLOADED = {"name": "APIError", "data": {"message": "Overloaded", "statusCode": 529}}
+
+
+def test_an_exported_session_is_a_run_for_each_of_its_prompts(read: Read) -> None:
+    document = exported(
+        (saved("msg_1", "user", 0), []),
+        (
+            saved("msg_2", "assistant", 1, 4, finish="tool-calls"),
+            [saved_tool("msg_2", 2, "error", error="no such file")],
+        ),
+        (saved("msg_3", "assistant", 5, 6, finish="stop"), []),
+        (saved("msg_4", "user", 60), []),
+        (saved("msg_5", "assistant", 61, error=OVERLOADED), []),
+    )
+    events, reader = read(json.dumps(document, indent=1).encode())
+
+    assert list(reader.formats) == ["opencode_saved"]
+    assert shape(events) == [
+        ("agent_start", "opencode", "started"),
+        ("tool_call", "bash", "started"),
+        ("tool_result", "bash", "failed"),
+        ("model_call", "m-1", "completed"),
+        ("model_call", "m-1", "completed"),
+        ("agent_end", "build", "completed"),
+        ("agent_start", "build", "started"),
+        ("model_call", "m-1", "failed"),
+        ("agent_end", "build", "failed"),
+    ]
+    assert {event.trace_id for event in events} == {"ses_1"}
+    assert [event.timestamp - START / 1000 for event in events] == [0, 2, 3, 4, 6, 6, 60, 61, 61]
+    assert (events[-2].http_status, events[-2].error_class) == (529, "overloaded")
+    lines = json.dumps(document, indent=1).split("\n")
+    assert '"tool"' in "".join(lines[events[2].line - 1 : events[2].line + 6])
+
+
+def test_a_session_whose_last_answer_has_no_end_goes_on_or_was_killed(read: Read) -> None:
+    events, _ = read(
+        exported((saved("msg_1", "user", 0), []), (saved("msg_2", "assistant", 1), []))
+    )
+
+    assert shape(events) == [("agent_start", "opencode", "started")]

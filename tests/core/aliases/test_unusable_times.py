@@ -25,6 +25,7 @@ _FROM_ANYWHERE = {
     "harbor_trial",
     "litellm_app_log",
     "opencode_bus",
+    "opencode_saved",
     "weave_calls",
 }
 LAYOUTS = sorted(path.parent.name for path in FIXTURES.glob("*/healthy.*"))

@@ -1,7 +1,7 @@
-"""OpenCode: the events of its bus, and what `opencode run` prints."""
+"""OpenCode: the events of its bus, what `opencode run` prints, and its saved sessions."""
 
 from __future__ import annotations
 
-from lastsignal.core.aliases.opencode import bus, run_stream
+from lastsignal.core.aliases.opencode import bus, run_stream, saved
 
-DIALECTS = (bus.DIALECT, run_stream.DIALECT)
+DIALECTS = (bus.DIALECT, run_stream.DIALECT, saved.DIALECT)
