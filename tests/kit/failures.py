@@ -26,45 +26,6 @@ TELLING = (
 _SHARE, _SHARE_OF_THE_TELLING = 16, 5
 _ADDED = ("exception", "failed", FAILURES[0], FAILURES[1], 500, True, FAILURES[-1])
 
-OWN_WORDS: dict[str, dict[str, str]] = {
-    "flat": {
-        "event": "names what happened, and nothing that speaks against a crash stands beside it",
-        "type": "as `event`, which it comes before",
-    },
-    "maslab_events": {"status": "an agent's end by `timeout` is the layout's own word for it"},
-}
-"""Layout → fields in which a word is all that the layout itself says of a run that died."""
-
-OWN_ERRORS: dict[str, tuple[str, ...]] = {
-    "codex_rollout": ("payload/error",),
-    "inspect_log": ("error", "samples/*/error"),
-    "langgraph_debug": ("payload/error",),
-    "langsmith_runs": ("error", "post/*/error", "patch/*/error", "*/error"),
-    "mini_swe_agent": ("info/exit_status",),
-    "openai_agents": ("error", "data/*/error"),
-    "openai_agents_export": ("traces/*/spans/*/error",),
-    "swe_agent": ("info/exit_status",),
-    "weave_calls": ("exception",),
-}
-"""Layout → fields in which it says of what a run died: an error that stands there at the run's end,
-with nothing beside it that speaks against it, is just what a run that died looks like."""
-
-
-def written(path: Path) -> str:
-    """Return the way to a value as `OWN_ERRORS` writes it."""
-    return "/".join("*" if isinstance(step, int) else step for step in path)
-
-
-def may_alarm(layouts: Sequence[str], path: Path, new: Any) -> bool:
-    """Whether a value says that the run died, where its layout says so."""
-    place = written((*path, "error") if isinstance(new, dict) and "error" in new else path)
-    for layout in layouts:
-        if {place, written(path)} & {*OWN_ERRORS.get(layout, ())} and new in FAILURES:
-            return True
-        if written(path) in OWN_WORDS.get(layout, ()):
-            return True
-    return False
-
 
 def failures_in(records: Sequence[bytes]) -> Iterator[tuple[int, Path, Any]]:
     """Yield (record, path, value): all words where the first and the last record tell how things
@@ -76,14 +37,15 @@ def failures_in(records: Sequence[bytes]) -> Iterator[tuple[int, Path, Any]]:
     number = 0
     for index, record in enumerate(records):
         value = msgspec.json.decode(record)
-        met: set[str] = set()
+        met: set[Path] = set()
         for path in paths_of(value):
             number += 1
             share = _SHARE_OF_THE_TELLING if path[-1] in TELLING else _SHARE
             is_edge = index in (0, len(records) - 1) and path[-1] in TELLING
-            if is_edge and written(path) not in met:
+            kind = tuple(0 if isinstance(step, int) else step for step in path)
+            if is_edge and kind not in met:
                 share = 1
-            met.add(written(path))
+            met.add(kind)
             yield from ((index, path, new) for new in values[number % share :: share])
         for inside in objects_of(value):
             there = value
@@ -96,11 +58,10 @@ def failures_in(records: Sequence[bytes]) -> Iterator[tuple[int, Path, Any]]:
                     yield index, (*inside, name), new
 
 
-def reshaped(record: bytes, layout: str) -> Iterator[Any]:
-    """Yield a record with each field missing, under one of the telling names, and with the value
-    of its neighbour (but in a field for errors, where a text is an error)."""
+def reshaped(record: bytes) -> Iterator[Any]:
+    """Yield a record with each field missing, under a telling name, and with its neighbour's
+    value."""
     value = msgspec.json.decode(record)
-    own = OWN_ERRORS.get(layout, ())
     before: tuple[Path, Any] = ((), None)
     for number, path in enumerate(paths_of(value)):
         there = value
@@ -112,7 +73,6 @@ def reshaped(record: bytes, layout: str) -> Iterator[Any]:
         if isinstance(there, dict) and name not in there:
             yield renamed(value, path, name)
         is_beside = before[0] and before[0][:-1] == path[:-1]
-        is_free = written(path) not in own and written(before[0]) not in own
-        if is_beside and is_free and type(one) is not type(before[1]):
+        if is_beside and type(one) is not type(before[1]):
             yield changed(changed(value, path, before[1]), before[0], one)
         before = (path, one)

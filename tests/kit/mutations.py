@@ -48,7 +48,9 @@ FAILURE_WORDS: tuple[Any, ...] = (
     "aborted", "cancelled", "timeout", "interrupted", "refusal", "content_filter", "max_tokens",
     "max_turns", "max_iterations", "budget_exceeded", "guardrail_tripped", "uncaught_exception",
     "process_error", "agent_end", "agent_error", "run_failed", "OOMKilled", "Error", "ERROR",
-    "FAILED", "STATUS_CODE_ERROR", 2, 137, -9, {"error": {"error": {"error": {}}}},
+    "FAILED", "STATUS_CODE_ERROR", "error_during_execution", "error_max_turns",
+    "error_max_budget_usd", "exit_error", "exit_cost", "LimitsExceeded", "TimeExceeded",
+    2, 137, -9, {"error": {"error": {"error": {}}}},
 )  # fmt: skip
 """What says most strongly that something failed, and not a word of what."""
 
@@ -62,6 +64,8 @@ FAILURES: tuple[Any, ...] = (
     "rate_limit_exceeded",
     "insufficient_quota",
     "context_length_exceeded",
+    "exit_context",
+    "Max turns exceeded",
     "model_context_window_exceeded",
     "429",
     429,

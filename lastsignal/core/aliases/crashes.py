@@ -2,7 +2,8 @@
 
 By mistake anything may stand there: a flag, a number, a value of another shape, words beside the
 proof that all went well. Such a record says that something failed, which its end repeats; a crash
-is told only by what says what crashed.
+is told only by what says what crashed. And what only a run that went well holds, as its result, or
+a count without failures, contradicts it: a mistake in one field is likelier than in all the others.
 """
 
 from __future__ import annotations
@@ -11,11 +12,25 @@ import re
 
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.error_classes import classify
+from lastsignal.core.events import Event, metadata_of
+
+CONTRADICTED = "contradicted"
+"""Name in the metadata of such an end."""
 
 _WORD = re.compile(r"[^\W\d_]{3}")
 _CLASS_NAME = re.compile(r"[A-Z]\w{2}")
 _EXCEPTION = re.compile(r"\w(?:error|exception|exit|exceeded)$", re.IGNORECASE)
 _SAYS_ERROR = re.compile(r"(?:Uncaught )?(?:[\w.]{1,100}\.)?(?:Error|Exception|Timeout)\b\W")
+
+
+def contradict(end: Event) -> Event:
+    """Mark the failed end of a run or a call as one that its own record contradicts; return it.
+
+    It stays a failure that is reported, and no rule takes its words for what it failed of.
+    """
+    end.error_class = "unknown"
+    end.metadata = {**metadata_of(end), CONTRADICTED: True}
+    return end
 
 
 def is_crash(error: ErrorFields, *, is_doubted: bool = False) -> bool:

@@ -81,13 +81,10 @@ class FlatDecoder:
         value, named = self._read(record)
         if DEFAULT_TABLE.event_type(value) != named:
             return self._take(value, named)  # a word that a user has given is no chance
-        is_only_a_word = named is not None and self._is_only_called_crash(value, named)
-        if (is_mixed or is_only_a_word) and not looks_flat(value, self._table):
+        is_doubted = is_mixed or (named is not None and self._is_only_called_crash(value, named))
+        if is_doubted and not looks_flat(value, self._table):
             raise NotThisDialect
-        decoded = self._take(value, named)
-        if is_only_a_word and isinstance(decoded, list):
-            decoded[0].event_type = "agent_end"
-        return decoded
+        return self._take(value, named)
 
     def again(self, record: bytes) -> Decoded:
         """Return what `decode` does for a kind of record that was seen; see `contract.General`."""
@@ -176,9 +173,10 @@ class FlatDecoder:
             event.error_type = event.error_type or "timeout"
         elif status == "completed" and implied == "failed":
             status = implied
-            if event.event_type == "process_error" and not says_what_crashed(event, record):
-                event.event_type = "agent_end"  # it says that all went well, and not what crashed
         event.status = status
+        if event.event_type == "process_error" and not _is_borne_out(event, record, word, implied):
+            event.event_type = "agent_end"  # it has failed: more is not known
+            event.status = implied or status
         if event.event_type == "tool_result" and status == "failed" and not event.error_message:
             self._read_answer(event, record)
         if event.event_type == "model_call":
@@ -195,11 +193,9 @@ class FlatDecoder:
             event.error_type = event.error_type or error.type
 
     def _is_only_called_crash(self, record: dict[str, Any], named: Happened) -> bool:
-        """Whether one word, which is none of our own schema, is all that tells of a crash."""
-        if named[0] != "process_error" or record.get("event_type") == "process_error":
-            return False
-        says_failed = self._table.status(record) in ("failed", "aborted")
-        return not says_failed and not says_what_crashed(self.event_of(record, *named), record)
+        """Whether one word is all that tells of a crash."""
+        is_called = named[0] == "process_error"
+        return is_called and self.event_of(record, *named).event_type != "process_error"
 
     def _duration(self, record: Mapping[str, Any]) -> float | None:
         seconds = self._table.read(record, "duration_seconds", amount_of)
@@ -220,6 +216,20 @@ class FlatDecoder:
             if value is not None and key not in self._mapped and key != "metadata"
         }
         return {**rest, **metadata} if isinstance(metadata, dict) else rest
+
+
+def _is_borne_out(
+    event: Event, record: Mapping[str, Any], word: Status | None, implied: Status | None
+) -> bool:
+    """Whether more than one word tells of a crash.
+
+    The word of our own schema, and one that a user has given, is enough where none denies it.
+    """
+    if says_what_crashed(event, record):
+        return True
+    is_given = DEFAULT_TABLE.event_type(record) != (event.event_type, implied)
+    is_enough = is_given or record.get("event_type") == "process_error"
+    return word in ("failed", "aborted") or (is_enough and word != "completed")
 
 
 def _is_timeout(word: object) -> bool:

@@ -46,15 +46,18 @@ def verdict_of(record: Mapping[str, Any], word: Status | None, event: Event) -> 
     """
     if event.event_type not in ENDS or word in ("started", "aborted"):
         return word
-    if _speaks_ill(record, _FLAGS):
+    if speaks_ill(record, _FLAGS):
         return "failed"
     if word is not None:
         return word
     is_bad = event.http_status or event.error_type or event.error_class
-    return "failed" if is_bad or _speaks_ill(record, _HINTS) else None
+    return "failed" if is_bad or speaks_ill(record, _HINTS) else None
 
 
-def _speaks_ill(record: Mapping[str, Any], names: Mapping[str, Callable[[object], bool]]) -> bool:
+def speaks_ill(
+    record: Mapping[str, Any], names: Mapping[str, Callable[[object], bool]] = VERDICTS
+) -> bool:
+    """Whether a record says by a flag, a code or a level that it failed."""
     return any(name in record and is_ill(record[name]) for name, is_ill in names.items())
 
 

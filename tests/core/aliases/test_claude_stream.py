@@ -128,6 +128,22 @@ def test_a_subtype_that_is_none_of_the_format_s_is_no_crash_by_itself(
     assert shape(events)[-1] == ("agent_end", "claude-code", "failed")
 
 
+@pytest.mark.parametrize(
+    "subtype", ["error_max_turns", "error_max_budget_usd", "error_during_execution"]
+)
+def test_a_subtype_of_an_error_beside_the_answer_fails_the_run_and_names_no_cause(
+    subtype: str,
+) -> None:
+    events, _ = read(INIT, ended(subtype, result="all is done", is_error=False))
+    assert shape(events)[1:] == [("agent_end", "claude-code", "failed")]
+    assert events[-1].error_type == subtype
+    assert (events[-1].metadata or {})["contradicted"] is True
+
+    for said in ({"is_error": True}, {"errors": ["it broke"]}):
+        events, _ = read(INIT, ended(subtype, result="all is done", **said))
+        assert [event.status for event in events][1:] == ["failed", "failed"]
+
+
 def test_an_error_result_with_subtype_success_fails_the_run_once() -> None:
     synthetic = {
         "type": "assistant", "session_id": SESSION, "error": "rate_limit",

@@ -179,6 +179,15 @@ def test_an_error_written_at_the_turns_end_is_one_failed_call() -> None:
     assert events[2].duration_seconds == 2.5
 
 
+@pytest.mark.parametrize("error", ["RateLimitError: 429 Too Many Requests", {"message": "x"}])
+def test_an_error_beside_the_turns_answer_fails_the_run_and_no_call(error: Any) -> None:
+    last = message(4, "task_complete", error=error, last_agent_message="done")
+    events, _ = read(META, STARTED, last)
+    assert shape(events)[1:] == [("agent_end", "codex", "failed")]
+    assert events[-1].error_message is not None
+    assert events[-1].metadata == {"contradicted": True}
+
+
 def test_older_error_events_count_once_with_the_end_of_their_turn() -> None:
     info = {"response_stream_connection_failed": {"http_status_code": 429}}
     error = {"message": "Too many requests", "codex_error_info": info}

@@ -1,4 +1,4 @@
-"""One word is no flat record where a framework writes too, and by itself no crash."""
+"""One word is no flat record where a framework writes too, and nowhere a crash by itself."""
 
 from __future__ import annotations
 
@@ -69,6 +69,10 @@ def test_a_frameworks_record_with_a_flat_word_for_its_type_is_no_flat_record(
         {"status": "failed"},
         {"status_code": 503},
         {"traceback": "ValueError: x"},
+        {"message": "the worker died"},
+        {"reason": "killed by the kernel"},
+        {"level": "ERROR"},
+        {"success": False},
     ],
 )
 @pytest.mark.parametrize("is_alone", [True, False])
@@ -82,10 +86,19 @@ def test_a_crash_that_says_what_crashed_is_one_in_whatever_file(
     assert critical_findings(events) == ["run_crashed"]
 
 
-@pytest.mark.parametrize("before", [(), FRAMEWORK, CHAT])
+@pytest.mark.parametrize("before", [(), FRAMEWORK, CHAT, FLAT[:-1]])
 @pytest.mark.parametrize("word", CRASHES)
-@pytest.mark.parametrize("said", [{}, {"message": "429 is what the user asked about"}])
-def test_one_word_for_a_crash_only_ends_the_run_where_no_flat_record_stands(
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"message": "429 is what the user asked about"},
+        {"message": "3 files, no exceptions"},
+        {"level": "info", "status": "completed"},
+        {"status": "running"},
+    ],
+)
+def test_one_word_for_a_crash_only_ends_the_run(
     before: tuple[bytes, ...], word: str, said: dict[str, Any]
 ) -> None:
     events, _ = read(*before, {"event": word, "run_id": "mine", "ts": 1780000000, **said})
@@ -96,11 +109,15 @@ def test_one_word_for_a_crash_only_ends_the_run_where_no_flat_record_stands(
 
 @pytest.mark.parametrize("restart_at", range(-1, len(FLAT)))
 @pytest.mark.parametrize("word", CRASHES)
-def test_among_flat_records_the_word_for_a_crash_is_enough(word: str, restart_at: int) -> None:
+def test_among_flat_records_too_a_crash_says_more_than_that_it_is_one(
+    word: str, restart_at: int
+) -> None:
     end = {"ts": "2026-06-07T08:09:05Z", "run_id": "r-1", "event": word}
     events, _ = read(*FLAT[:-1], end, restart_at=restart_at)
+    borne_out, _ = read(*FLAT[:-1], end | {"level": "error"}, restart_at=restart_at)
 
-    assert critical_findings(events) == ["run_crashed"]
+    assert (events[-1].event_type, events[-1].status) == ("agent_end", "failed")
+    assert critical_findings(borne_out) == ["run_crashed"]
 
 
 def test_the_event_type_of_our_own_schema_is_enough_anywhere() -> None:

@@ -235,8 +235,10 @@ def test_an_error_is_told_once_where_it_happened(read: Read) -> None:
 @pytest.mark.parametrize(
     ("error", "failed"),
     [
-        ({"message": "out of disk"}, ["process_error", "agent_end"]),
+        ({"message": "out of disk", "traceback": ""}, ["process_error", "agent_end"]),
         ({"message": "'id'", "traceback": "Traceback …"}, ["process_error", "agent_end"]),
+        ({"message": "out of disk"}, ["agent_end"]),
+        ("ValueError: x", ["agent_end"]),
         (True, ["agent_end"]),
         (-1, ["agent_end"]),
         ("x", ["agent_end"]),
@@ -245,7 +247,7 @@ def test_an_error_is_told_once_where_it_happened(read: Read) -> None:
         ({}, []),
     ],
 )
-def test_an_error_of_a_sample_that_says_nothing_is_no_crash(
+def test_an_error_of_a_sample_is_a_crash_in_the_shape_that_inspect_gives_it(
     read: Read, error: Any, failed: list[str]
 ) -> None:
     events, _ = read(sample(model(1, 2), error=error))
@@ -259,7 +261,8 @@ def test_a_limit_without_a_name_is_none(read: Read, limit: Any) -> None:
 
 
 def test_an_eval_that_failed_without_a_sample_crashed_itself(read: Read) -> None:
-    events, _ = read(log(sample(), status="error", error={"message": "no dataset"}))
+    error = {"message": "no dataset", "traceback": "Traceback …"}
+    events, _ = read(log(sample(), status="error", error=error))
     assert shape([event for event in events if event.trace_id == "e1"])[1:] == [
         ("process_error", "eval", "failed"),
         ("agent_end", "quiz", "failed"),
@@ -267,6 +270,24 @@ def test_an_eval_that_failed_without_a_sample_crashed_itself(read: Read) -> None
     cancelled, _ = read(log(status="cancelled"))
     running, _ = read(log(status="started"))
     assert (cancelled[-1].status, [e.event_type for e in running]) == ("aborted", ["agent_start"])
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ("success", {"message": "no dataset", "traceback": "Traceback …"}),
+        ("success", "ValueError: no dataset"),
+        ("error", "no dataset"),
+    ],
+)
+def test_an_error_of_an_eval_beside_its_success_or_of_another_shape_is_no_crash(
+    read: Read, status: str, error: Any
+) -> None:
+    events, _ = read(log(sample(), status=status, error=error))
+    of_eval = [event for event in events if event.trace_id == "e1"]
+    assert shape(of_eval)[1:] == [("agent_end", "quiz", "failed")]
+    assert "no dataset" in str(of_eval[-1].error_message)
+    assert of_eval[-1].metadata == {"contradicted": True}
 
 
 def test_agents_inside_a_sample_and_refusals_are_told(read: Read) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -24,6 +26,12 @@ def result(
 ) -> dict[str, Any]:
     payload = {"id": task_id, "name": name, "error": None, "interrupts": []}
     return record("task_result", step, second, **payload, result={"messages": messages}, **fields)
+
+
+def raises(step: int, second: int, task_id: str, name: str, error: str) -> dict[str, Any]:
+    failed = result(step, second, task_id, name)
+    failed["payload"] |= {"error": error, "result": {}}
+    return failed
 
 
 def asks(message_id: str, call_id: str) -> dict[str, Any]:
@@ -89,8 +97,7 @@ def test_a_tool_that_failed_is_told_by_its_message(read: Read) -> None:
 
 
 def test_a_node_that_raises_is_a_failed_action(read: Read) -> None:
-    failed = result(1, 2, "t1", "agent")
-    failed["payload"]["error"] = "RateLimitError('Error code: 429 - slow down')"
+    failed = raises(1, 2, "t1", "agent", "RateLimitError('Error code: 429 - slow down')")
     events, _ = read(task(1, 1, "t1", "agent"), failed)
     assert shape(events)[1:] == [
         ("model_call", "agent", "failed"),
@@ -103,10 +110,24 @@ def test_a_node_that_raises_is_a_failed_action(read: Read) -> None:
     assert (events[1].event_type, events[1].error_class) == ("tool_result", "crash")
 
 
+@pytest.mark.parametrize("missing", ["name", None])
+def test_an_error_beside_what_a_node_has_written_or_of_no_node_is_no_failed_action(
+    read: Read, missing: str | None
+) -> None:
+    failed = raises(1, 2, "t1", "agent", "RateLimitError('Error code: 429 - slow down')")
+    if missing:
+        del failed["payload"][missing]
+    else:
+        failed["payload"]["result"] = {"messages": [{"type": "ai", "content": "done"}]}
+    events, _ = read(task(1, 1, "t1", "agent"), failed)
+    assert [event.event_type for event in events if event.status == "failed"] == ["agent_end"]
+    assert events[-1].metadata == {"contradicted": True}
+    assert events[-1].error_message == "Error code: 429 - slow down"
+
+
 def test_the_recursion_limit_of_a_graph_inside_is_an_audit(read: Read) -> None:
-    failed = result(1, 2, "t1", "researcher")
-    failed["payload"]["error"] = "GraphRecursionError('Recursion limit of 4 reached')"
-    events, _ = read(failed)
+    error = "GraphRecursionError('Recursion limit of 4 reached')"
+    events, _ = read(raises(1, 2, "t1", "researcher", error))
     assert shape(events) == [
         ("audit", "recursion_limit", "failed"),
         ("agent_end", "researcher", "failed"),

@@ -139,13 +139,17 @@ def test_a_root_that_fails_by_itself_has_a_failure_of_its_own(read: Read) -> Non
     ("error", "beside", "crashed"),
     [
         ("boom", {}, True),
-        ("ValueError: x", {"outputs": {"output": "half of it"}}, True),
+        ("ValueError: x", {"outputs": {"output": ["half", "of it"]}}, True),
+        ("boom", {"outputs": {"output": ["half", "of it"]}}, False),
+        ("ValueError: x", {"outputs": {"output": "all of it"}}, False),
+        ("ValueError: x", {"outputs": {"output": [], "messages": ["all"]}}, False),
+        ({"message": "ValueError: x"}, {}, False),
         ("ValueError: x", {"status": "error", "outputs": None}, True),
         ("boom", {"events": [{"name": "start"}, {"name": "error"}]}, True),
         ("boom", {"outputs": {"output": "all of it"}}, False),
         ("ValueError: x", {"status": "success"}, False),
         ("ValueError: x", {"events": [{"name": "start"}, {"name": "end"}]}, False),
-        ("ValueError: x", {"end_time": None}, True),
+        ("ValueError: x", {"end_time": None}, False),
         ("boom", {"end_time": None}, False),
         (True, {}, False),
         (-1, {}, False),
@@ -159,6 +163,27 @@ def test_a_root_has_crashed_if_its_error_says_what_and_nothing_of_the_run_speaks
     events, _ = read(run(ROOT, "chain", "Agent", (0, 9), error=error, **beside))
     crash = [("process_error", "Agent", "failed")] if crashed else []
     assert shape(events)[1:] == [*crash, ("agent_end", "Agent", "failed")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "beside", "is_contradicted"),
+    [
+        ("llm", {}, False),
+        ("llm", {"outputs": generations()}, False),  # what came before the connection broke
+        ("llm", {"outputs": generations(finish_reason="stop")}, True),
+        ("llm", {"status": "success"}, True),
+        ("llm", {"end_time": None}, True),
+        ("tool", {}, False),
+        ("tool", {"outputs": {"output": "found"}}, True),
+    ],
+)
+def test_of_a_call_that_has_all_that_was_asked_of_it_an_error_names_no_cause(
+    read: Read, kind: str, beside: dict[str, Any], is_contradicted: bool
+) -> None:
+    error = "RateLimitError('Error code: 429 - slow down')"
+    events, _ = read(run(ROOT, kind, "call", (0, 9), error=error, **beside))
+    assert (events[-1].status, events[-1].http_status) == ("failed", 429)
+    assert events[-1].error_class == ("unknown" if is_contradicted else "rate_limit")
 
 
 def test_a_step_that_fails_by_itself_is_a_failed_action_told_once(read: Read) -> None:

@@ -202,6 +202,37 @@ def test_an_agent_that_ran_out_of_time_hit_a_limit() -> None:
     assert events[1].error_class == "timeout"
 
 
+@pytest.mark.parametrize(
+    ("output", "limited"), [("here", False), ("Timed out after 30 s", True), (None, True)]
+)
+def test_an_agent_that_was_out_of_time_has_no_answer(output: str | None, limited: bool) -> None:
+    events, _ = read(
+        line("execution_start", 0, call_id="p"),
+        line("execution_end", 1, call_id="p", status="timeout", output=output),
+    )
+    assert ("audit" in [event.event_type for event in events]) is limited
+    assert (events[-1].event_type, events[-1].status) == ("agent_end", "failed")
+    assert events[-1].metadata == (None if limited else {"contradicted": True})
+
+
+def test_a_run_was_not_out_of_time_whose_last_step_was_an_agents_good_end() -> None:
+    records = [
+        line("mas_call_start", 0, "mas", call_id="m"),
+        line("execution_start", 1, call_id="p", parent_call_id="m"),
+        line("execution_end", 2, call_id="p", status="success", output="here"),
+        line("llm_call_start", 3, "mas", call_id="l"),
+        line("mas_call_end", 9, "mas", call_id="m", status="timeout"),
+    ]
+    events, _ = read(*records)
+    assert [event.event_type for event in events if event.status == "failed"] == [
+        "audit",
+        "agent_end",
+    ]
+    events, _ = read(*records[:3], records[4])
+    assert [event.event_type for event in events if event.status == "failed"] == ["agent_end"]
+    assert events[-1].metadata == {"contradicted": True}
+
+
 def test_an_answer_that_is_an_error_counts_where_nothing_else_told_it() -> None:
     answer = line("user_response", 1, content="Cannot reach the service", message_type="error")
     events, _ = read(line("execution_start", 0, call_id="p"), answer)

@@ -182,6 +182,26 @@ def test_a_word_that_is_no_exception_s_name_is_a_failure_and_no_crash(
     assert shape(events)[-1] == ("agent_end", "mini-swe-agent", "failed")
 
 
+@pytest.mark.parametrize("status", ["TimeoutError", "LimitsExceeded", "context_length_exceeded"])
+@pytest.mark.parametrize(
+    ("last", "info"),
+    [
+        ({"role": "exit", "content": "diff", "extra": {"exit_status": "Submitted"}}, {}),
+        ({"role": "user", "content": "diff"}, {"submission": "diff"}),
+    ],
+)
+def test_an_exit_that_the_last_message_contradicts_fails_the_run_and_names_no_cause(
+    read: Read, status: str, last: dict[str, Any], info: dict[str, Any]
+) -> None:
+    events, _ = read(document(answer(1, "ls"), last, exit_status=status, **info))
+    assert [event.event_type for event in events if event.status == "failed"] == ["agent_end"]
+    assert (events[-1].error_message, events[-1].metadata) == (status, {"contradicted": True})
+
+    other = {"role": "exit", "content": "", "extra": {"exit_status": status}}
+    events, _ = read(document(answer(1, "ls"), other, exit_status=status, submission=""))
+    assert events[-1].metadata is None
+
+
 def test_answers_that_cannot_be_used_are_failed_calls_and_users_abort(read: Read) -> None:
     malformed = {
         "role": "user",

@@ -186,7 +186,8 @@ def test_an_agent_that_fails_by_itself_crashes(read: Read) -> None:
     [
         ({"message": "boom"}, True),
         ({"message": "Error in agent run", "data": {"error": "'id'"}}, True),
-        ("ValueError: no instructions", True),
+        ("ValueError: no instructions", False),
+        ({"error": {"message": "429", "type": "rate_limit_error"}}, False),
         ("boom", False),
         (True, False),
         (429, False),

@@ -129,6 +129,22 @@ def test_an_exit_is_told_by_what_caused_it(
     assert (end.event_type, end.status) == ("agent_end", "failed")
 
 
+@pytest.mark.parametrize("status", ["exit_api", "exit_context", "exit_cost", "exit_error"])
+def test_a_bare_exit_beside_a_submission_fails_the_run_and_names_no_cause(
+    read: Read, status: str
+) -> None:
+    value = trajectory(step("ls", "a"), status=status)
+    value["info"]["submission"] = "diff --git a b"
+    events, _ = read(value)
+    assert [event.event_type for event in events if event.status == "failed"] == ["agent_end"]
+    assert (events[-1].error_type, events[-1].metadata) == (status, {"contradicted": True})
+
+    value["info"]["exit_status"] = f"submitted ({status})"
+    events, _ = read(value)
+    assert [e.status for e in events][-2:] == ["failed", "failed"]
+    assert events[-1].metadata is None
+
+
 def test_exits_that_only_end_the_run_have_no_failure_of_their_own(read: Read) -> None:
     events, _ = read(trajectory(step("", ""), step("exit_format", ""), status="exit_format"))
     assert shape(events) == [

@@ -43,6 +43,7 @@ def end(name: str, second: int, exception: object = None, **summary: Any) -> dic
     }
 
 
+RAISED = json.dumps({"type": "ValueError", "message": "x", "traceback": ""})
 USAGE = {"model-x": {"prompt_tokens": 6, "completion_tokens": 2, "requests": 1}}
 COSTS = {
     "costs": {"model-x": {"prompt_tokens_total_cost": 0.5, "completion_tokens_total_cost": 0.25}}
@@ -100,11 +101,12 @@ def test_whole_calls_tell_both_and_a_wrapper_only_passes_a_failure_on(read: Read
     ("exception", "output", "crashed"),
     [
         ("it broke", None, True),
-        (json.dumps({"type": "ValueError", "message": "x", "traceback": ""}), "half of it", True),
+        (RAISED, "half of it", True),
         ("it broke", "all of it", False),
         ("x", None, False),
         (True, None, False),
         ({"message": "it broke"}, None, False),
+        ({"type": "ValueError", "message": "x"}, None, False),
     ],
 )
 def test_an_exception_that_tells_of_nothing_or_comes_with_a_result_is_no_crash(
@@ -114,6 +116,26 @@ def test_an_exception_that_tells_of_nothing_or_comes_with_a_result_is_no_crash(
     events, _ = read(start("agent", 0, None, "agent"), ended)
     crash = [("process_error", "agent", "failed")] if crashed else []
     assert shape(events)[1:] == [*crash, ("agent_end", "agent", "failed")]
+
+
+@pytest.mark.parametrize(
+    ("summary", "crashed"),
+    [
+        ({}, True),
+        ({"status_counts": {"success": 2, "error": 1}}, True),
+        ({"weave": {"status": "error"}}, True),
+        ({"status_counts": {"success": 3, "error": 0}}, False),
+        ({"status_counts": {"success": 3}}, False),
+        ({"weave": {"status": "success"}}, False),
+    ],
+)
+def test_a_call_that_counts_no_failure_names_no_cause_for_one(
+    read: Read, summary: dict[str, Any], crashed: bool
+) -> None:
+    events, _ = read(start("agent", 0, None, "agent"), end("agent", 5, RAISED, **summary))
+    assert ("process_error" in [event.event_type for event in events]) is crashed
+    assert (events[-1].event_type, events[-1].status) == ("agent_end", "failed")
+    assert bool((events[-1].metadata or {}).get("contradicted")) is not crashed
 
 
 CLIENT_OPS = [

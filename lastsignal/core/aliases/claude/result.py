@@ -63,6 +63,10 @@ class Result(msgspec.Struct, gc=False):
         """Whether a field that is only for errors tells of one."""
         return bool(self.errors_text() or text_of(self.error))
 
+    def has_answered(self) -> bool:
+        """Whether it holds the answer, which those of errors do not, and nothing of an error."""
+        return bool(text_of(self.result)) and self.is_error is not True and not self.says_error()
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -74,6 +78,8 @@ class Outcome:
     leaf: dict[str, Any] | None = None
     repeats: bool = False
     """The leaf only repeats a failure that a record of its own may have told."""
+    is_contradicted: bool = False
+    """Its subtype is one of errors, and the rest of the record that of a run which went well."""
 
 
 def outcome_of(result: Result) -> Outcome:
@@ -81,6 +87,8 @@ def outcome_of(result: Result) -> Outcome:
     subtype = text_of(result.subtype) or ""
     reason = text_of(result.terminal_reason)
     facts = _facts(result, reason)
+    if subtype.startswith("error") and result.has_answered():
+        return Outcome("failed", ErrorFields(subtype, None, subtype), facts, is_contradicted=True)
     if subtype in _LIMITS:
         return _limit(subtype, result, facts)
     if subtype == "error_during_execution" and _was_aborted(result, reason):

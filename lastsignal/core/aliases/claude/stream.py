@@ -24,6 +24,7 @@ from lastsignal.core.aliases.claude.content import (
 from lastsignal.core.aliases.claude.records import ABSENT, Block, Line, blocks_of, message_of
 from lastsignal.core.aliases.claude.result import Outcome, Result, outcome_of
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, mapping_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
@@ -219,7 +220,7 @@ class StreamDecoder:
         cost = None if total is None else total - before if total >= before else total
         if total is not None:
             replace(self.state.spent, run.run_id, total)
-        return run.boundary(
+        end = run.boundary(
             event_type="agent_end",
             status=outcome.status,
             error_message=outcome.error.message,
@@ -229,6 +230,7 @@ class StreamDecoder:
             cost_usd=cost,  # no model call carries a cost here, so nothing is counted twice
             metadata=outcome.facts,
         )
+        return contradict(end) if outcome.is_contradicted else end
 
     def _run_of(self, line: StreamLine) -> Run:
         session = text_of(line.session_id) or ""

@@ -115,6 +115,8 @@ def _turn_complete(session: Session, at_time: float, payload: Mapping[str, Any])
     if written:
         fields = written if isinstance(written, dict) else {"message": text_of(written)}
         error = error_of(fields)
+        if text_of(payload.get("last_agent_message")):  # a turn that an error ends has no answer
+            return session.close(at_time, "failed", error, seconds, is_contradicted=True)
         return [
             *session.failed_call(at_time, error),
             *session.close(at_time, "failed", error, seconds),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.codex.outputs import Judgement
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.session_runs import close_run, open_run, remember
 from lastsignal.core.arguments import hash_arguments
@@ -102,6 +103,7 @@ class Session:
         status: Status,
         error: ErrorFields | None = None,
         seconds: float | None = None,
+        is_contradicted: bool = False,
     ) -> list[Event]:
         """Close the turn where it is open; calls without an end go down with an aborted one."""
         state = self.state
@@ -128,6 +130,8 @@ class Session:
             http_status=error.http_status,
             duration_seconds=seconds,
         )
+        if is_contradicted:
+            contradict(end)
         return events + close_run(state.open_runs, end)
 
     def call(

@@ -13,7 +13,7 @@ import msgspec
 
 from lastsignal.core.aliases.chat_messages import text_in, write_usage
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.crashes import is_crash
+from lastsignal.core.aliases.crashes import contradict, is_crash
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, limit_of, list_of, mapping_of, text_of
@@ -98,10 +98,12 @@ class _Reader:
         self._model = text_of(at(info, "config", "model", "model_name"))
         self._waiting: list[str | None] = []
         self._answer: Event | None = None
+        self._last: Mapping[str, Any] = {}
 
     def tell(self, message: Mapping[str, Any], offset: int) -> None:
         extra = mapping_of(message.get("extra"))
         self.run.seek(offset, extra.get("timestamp", message.get("timestamp")))
+        self._last = message
         role = message.get("role")
         if role == "assistant" or message.get("object") == "response":
             self._tell_answer(message, extra)
@@ -212,12 +214,24 @@ class _Reader:
             self.run.close(finish_reason=status)
         elif status in _STOPPED_BY_USER:
             self.run.close("aborted", ErrorFields(status, None, status), finish_reason=status)
+        elif self._has_submitted():
+            error = ErrorFields(status, None, status)
+            contradict(self.run.close("failed", error, finish_reason=status))
         elif status in ("LimitsExceeded", "TimeExceeded"):
             self._tell_limit(status)
         elif status == "RepeatedFormatError" or not _is_class_name(status):
             self.run.close("failed", ErrorFields(status, None, status), finish_reason=status)
         else:
             self._tell_exception(status)
+
+    def _has_submitted(self) -> bool:
+        """Whether the last message says that the run has submitted: by its own status, or, before
+        version 2, by being the submission. What ends a run otherwise leaves none."""
+        if self._last.get("role") == "exit":
+            status = text_of(mapping_of(self._last.get("extra")).get("exit_status"))
+            return status is not None and status.lower() == "submitted"
+        submission = text_of(self._info.get("submission"))
+        return submission is not None and submission == text_in(self._last.get("content"))
 
     def _tell_exception(self, name: str) -> None:
         """Tell of what ended the run by its name; a word that nothing bears out is no crash."""

@@ -14,6 +14,7 @@ import msgspec
 
 from lastsignal.core.aliases.chat_messages import requested_calls, text_in
 from lastsignal.core.aliases.contract import Decoded, Dialect, NotThisDialect
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, first_line
 from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, text_of
@@ -205,6 +206,11 @@ class _Reader:
             return
         if status == "submitted":
             self.run.close(finish_reason=status)
+            return
+        if text_of(self._info.get("submission")) and not status.startswith("submitted"):
+            # what is submitted after a limit or an error is said to be: `submitted (exit_cost)`
+            error = ErrorFields(_SAID.get(status, status), None, status)
+            contradict(self.run.close("failed", error, finish_reason=status))
             return
         after_limit = _AFTER_LIMIT.match(status)
         self._tell_exit(after_limit[1] if after_limit else status, status)

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import at, mapping_of, status_of, text_of
-from lastsignal.core.aliases.inspect_ai.samples import sample_events, time_of
+from lastsignal.core.aliases.inspect_ai.samples import is_eval_error, sample_events, time_of
 from lastsignal.core.aliases.inspect_ai.transcript import add_error
 from lastsignal.core.aliases.session_runs import NO_ERROR
 from lastsignal.core.aliases.trajectories import Trajectory
@@ -95,8 +96,10 @@ class InspectDecoder:
     @staticmethod
     def _end(run: Trajectory, log: _Log, samples: list[Event]) -> None:
         status = status_of(log.status)
-        if status == "failed":
-            error = unwrap_error(log.error)
+        error = unwrap_error(log.error)
+        if error.message and (status == "completed" or not is_eval_error(log.error)):
+            contradict(run.close("failed", error))
+        elif status == "failed":
             told = any(e.event_type == "agent_end" and e.status == "failed" for e in samples)
             if error.message and bytes(log.samples) and not told:
                 add_error(run, "eval", error, log.error)

@@ -5,13 +5,12 @@ A sample is a run of its own: it has its own beginning, end and outcome, and its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from lastsignal.core.aliases.chat_messages import tell_message
-from lastsignal.core.aliases.crashes import is_crash
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
@@ -117,9 +116,7 @@ def _tell_retries(run: Trajectory, retries: object, task: str) -> None:
 
 def _tell_end(run: Trajectory, transcript: Transcript, sample: Sample) -> None:
     error = unwrap_error(sample.error)
-    has_raised = bool(text_of(mapping_of(sample.error).get("traceback")))
-    has_crashed = has_raised or is_crash(error, is_doubted=not isinstance(sample.error, Mapping))
-    if error.message and has_crashed and not transcript.has_told(error.message):
+    if is_eval_error(sample.error) and error.message and not transcript.has_told(error.message):
         add_error(run, "sample", error, sample.error)
     limit = mapping_of(sample.limit)
     if isinstance(limit.get("type"), str) and not transcript.limit.message:
@@ -138,4 +135,11 @@ def _tell_end(run: Trajectory, transcript: Transcript, sample: Sample) -> None:
     ended_at = parse_timestamp(sample.completed_at)
     if ended_at is not None:
         run.seek(transcript.last_offset, ended_at)
-    run.close(status, told)
+    end = run.close(status, told)
+    if error.message and not is_eval_error(sample.error):
+        contradict(end)
+
+
+def is_eval_error(value: object) -> bool:
+    """Whether an error is of Inspect's shape: it has a traceback beside its message, always."""
+    return "traceback" in mapping_of(value)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.fields import at, list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.langchain.messages import (
@@ -183,7 +184,9 @@ class GraphDebugDecoder:
         if line.payload.error:
             status, error = judge_error(line.payload.error)
             error.write(end, status)
-            if end.status == "failed":
+            if end.status == "failed" and _is_contradicted(line.payload):
+                contradict(end)
+            elif end.status == "failed":
                 yield failed_step(own_failure(end, line.payload.error))
         elif list_of(line.payload.interrupts):
             end.status, end.finish_reason = "aborted", "interrupt"
@@ -280,6 +283,12 @@ class GraphDebugDecoder:
             call_id=text_of(line.payload.id),
             **fields,
         )
+
+
+def _is_contradicted(payload: _Payload) -> bool:
+    """Whether beside an error stands what a node has written, or no node that it is the error of:
+    one that raises writes nothing."""
+    return bool(value_of(payload.result)) or text_of(payload.name) is None
 
 
 def _messages(line: _Line) -> list[Any]:

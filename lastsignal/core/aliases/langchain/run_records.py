@@ -79,6 +79,13 @@ class Run(msgspec.Struct, gc=False):
         """Whether it has put out anything."""
         return any(mapping_of(value_of(self.outputs)).values())
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has put out more than a list of pieces, which what broke off leaves too."""
+        outputs = mapping_of(value_of(self.outputs))
+        pieces = outputs.get("output") if len(outputs) == 1 else None
+        return self.has_result and not isinstance(pieces, list)
+
 
 class _Extra(msgspec.Struct, gc=False):
     metadata: Any = None

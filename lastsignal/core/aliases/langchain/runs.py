@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.crashes import is_crash
+from lastsignal.core.aliases.crashes import contradict, is_crash
 from lastsignal.core.aliases.fields import amount_of, count_of, list_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.langchain.messages import (
@@ -217,7 +217,7 @@ class RunsDecoder:
                 end.status = "aborted"  # a tool that handed the work to an agent was cut short
             elif end.status == "failed":
                 told.tell(message, known.ancestors)
-            return [end]
+            return [contradict(end)] if run.error and _has_finished(run, known) else [end]
         has_failed = end.status == "failed"
         is_passed_on = told.is_passed_on(run_id, message, known.ancestors)
         own = has_failed and not is_passed_on and not _came_from_inside(run.error)
@@ -226,6 +226,8 @@ class RunsDecoder:
         elif has_failed:
             told.tell(message, known.ancestors)
         if known.kind == "agent":
+            if own and _is_contradicted(run):
+                return [contradict(end)]
             return [own_failure(end, run.error), end] if own and _has_died(run) else [end]
         return [end] if own else []
 
@@ -263,9 +265,23 @@ def _write_usage(run: Run, end: Event) -> None:
     end.cost_usd = amount_of(run.total_cost)
 
 
+def _is_contradicted(run: Run) -> bool:
+    """Whether beside its error stands a result, or that it ended well, or that it has not ended; or
+    the error is of no such shape as the tracers write, which is a text."""
+    is_well = run.ended_well or run.has_answered
+    return is_well or run.end_time is None or not isinstance(run.error, str)
+
+
+def _has_finished(run: Run, call: KnownRun) -> bool:
+    """Whether beside its error a call has all that it was asked for, as an answer that came to its
+    end and is no piece of one; or it has not ended."""
+    if call.kind == "model" and run.end_time is not None:
+        return run.ended_well or model_facts(value_of(run.outputs)).finish_reason is not None
+    return _is_contradicted(run)
+
+
 def _has_died(run: Run) -> bool:
-    is_doubted = run.has_result or run.end_time is None or not isinstance(run.error, str)
-    return not run.ended_well and is_crash(judge_error(run.error)[1], is_doubted=is_doubted)
+    return is_crash(judge_error(run.error)[1], is_doubted=run.has_result)
 
 
 def _came_from_inside(error: object) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
-from lastsignal.core.aliases.crashes import is_crash
-from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
+from lastsignal.core.aliases.crashes import contradict
+from lastsignal.core.aliases.error_text import unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, count_of, mapping_of, status_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.maslab.decisions import (
@@ -24,7 +24,7 @@ from lastsignal.core.aliases.maslab.decisions import (
     kernel_error,
     payload_of,
 )
-from lastsignal.core.aliases.maslab.outcomes import judge_end
+from lastsignal.core.aliases.maslab.outcomes import TIMEOUT, judge_agent, judge_end
 from lastsignal.core.aliases.maslab.records import ObsEvent, RunState, has_no_order, id_of, parts_of
 from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.session_runs import replace
@@ -105,6 +105,7 @@ class ObsEventDecoder:
         parent = id_of(line.parent_call_id)
         parent = None if parent == run_id else parent
         if moment == "start":
+            self.state.ended_well = None
             if has_no_order(line):
                 return Drop("start_without_order")
             if base == "mas_call" and parent is None:
@@ -134,39 +135,33 @@ class ObsEventDecoder:
     def _agent_end(self, line: ObsEvent, run_id: str | None, parent: str | None) -> list[Event]:
         make = self._maker(line)
         status = status_of(text_of(line.status)) or "completed"
-        said, error = line.error, unwrap_error(line.error)
-        events: list[Event] = []
+        error, events = unwrap_error(line.error), list[Event]()
+        is_contradicted = False
         if status == "failed":
-            is_answer = error.message is None and isinstance(value_of(line.output), str)
-            if is_answer:
-                said = value_of(line.output)
-                error = unwrap_error(said)
-            timed_out = text_of(line.status) == "timeout"
-            has_died = timed_out or is_crash(error, is_doubted=is_answer)
-            if has_died and not self.state.leaf_failed:
-                events.append(self._agent_error(line, error, said, timed_out))
+            judged = judge_agent(line, self.state.ended_well == self.state.trace_id)
+            error, is_contradicted = judged.error, judged.is_contradicted
+            if judged.has_died and not self.state.leaf_failed:
+                events.append(self._agent_error(line, judged))
                 self.state.leaf_failed = True
             if parent:
                 replace(self.state.failed_below, parent, True)
-        events.append(
-            make(
-                event_type="agent_end",
-                status=status,
-                operation=text_of(line.agent_id),
-                call_id=run_id,
-                parent_id=parent,
-                error_message=error.message if status != "completed" else None,
-                error_type=error.type if status != "completed" else None,
-                http_status=error.http_status if status != "completed" else None,
-            )
+        end: Event = make(
+            event_type="agent_end",
+            status=status,
+            operation=text_of(line.agent_id),
+            call_id=run_id,
+            parent_id=parent,
+            error_message=error.message if status != "completed" else None,
+            error_type=error.type if status != "completed" else None,
+            http_status=error.http_status if status != "completed" else None,
         )
-        return events
+        self.state.ended_well = self.state.trace_id if status == "completed" else None
+        return [*events, contradict(end) if is_contradicted else end]
 
-    def _agent_error(
-        self, line: ObsEvent, error: ErrorFields, said: object, timed_out: bool
-    ) -> Event:
+    def _agent_error(self, line: ObsEvent, failure: AgentFailure) -> Event:
         """The failure that no call before has told: the agent's own."""
         word = text_of(line.status)
+        timed_out = word == TIMEOUT
         event: Event = self._maker(line)(
             event_type="audit" if timed_out else leaf_type(error, said),
             operation="time_limit" if timed_out else text_of(line.agent_id),
@@ -184,6 +179,7 @@ class ObsEventDecoder:
         call_id = id_of(line.call_id)
         if not self._is_new(line, base, moment):
             return Drop("repeated_call")
+        self.state.ended_well = None
         response = value_of(line.response)
         model = text_of(line.model) or text_of(at(response, "model"))
         is_model = base == "llm_call"

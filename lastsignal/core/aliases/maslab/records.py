@@ -96,6 +96,8 @@ class RunState(msgspec.Struct):
     """Run id of an agent → the trace: runs may stand interleaved in one file."""
     leaves_failed: dict[str, bool] = msgspec.field(default_factory=dict)
     """Traces in which a call failed and none has succeeded since."""
+    ended_well: str | None = None
+    """The trace in which an agent has ended well, and nothing has been called since."""
     failed_below: dict[str, bool] = msgspec.field(default_factory=dict)
     """Calls in which an agent failed: their own error only passes that on."""
 

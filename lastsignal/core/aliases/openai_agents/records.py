@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from lastsignal.core.aliases.crashes import is_crash
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -53,8 +52,8 @@ class Span(msgspec.Struct, gc=False):
 
     @property
     def tells_of_crash(self) -> bool:
-        """Whether its error has the SDK's label, or is not of its shape and still an exception."""
-        return bool(self.error_label) or is_crash(error_of(self.error), is_doubted=True)
+        """Whether its error is of the SDK's shape, which has a label in all of its languages."""
+        return bool(self.error_label)
 
     @property
     def wraps(self) -> Mapping[str, Any]:
@@ -72,6 +71,8 @@ class Failure(msgspec.Struct, array_like=True):
     message: str
     of_model: bool = False
     """A model call may be tried again, and then nothing has failed by it."""
+    is_contradicted: bool = False
+    """What told of it is not of the shape in which the SDK writes errors."""
 
 
 class TraceRun(msgspec.Struct, array_like=True):

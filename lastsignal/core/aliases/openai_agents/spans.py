@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.elements import locate
 from lastsignal.core.aliases.fields import count_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -139,7 +140,10 @@ class AgentsDecoder:
         trace.runs += 1
         failure = self.state.failed.get(text_of(span.id) or "")
         end.status = "failed" if failure is not None else "completed"
-        end.error_message = failure.message or None if failure is not None else None
+        if failure is not None:
+            end.error_message = failure.message or None
+            if failure.is_contradicted:
+                contradict(end)
         return events
 
     def _agent(self, span: Span) -> list[Event]:
@@ -159,7 +163,9 @@ class AgentsDecoder:
         """Judge a wrapper's error: a limit, a failure of its own, or one told inside it."""
         span_id = text_of(span.id) or ""
         is_passed_on = span_id in self.state.failed
-        told = Failure(end.error_message or "")
+        told = Failure(end.error_message or "", is_contradicted=not span.tells_of_crash)
+        if told.is_contradicted:
+            contradict(end)
         replace(self.state.failed, span_id, told)
         self._pass_on(span, told)
         data = mapping_of(mapping_of(span.error).get("data"))

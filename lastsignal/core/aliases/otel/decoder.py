@@ -87,7 +87,7 @@ class SpanDecoder:
             span, reading, below, lambda message: state.is_known_cause(trace, message)
         )
         events = _events(span, reading, outcome, above)
-        if events and outcome.is_own_failure and not reading.names_no_failure:
+        if events and outcome.is_own_failure and not _names_nothing(reading):
             state.add_cause(trace, outcome.error.message)
         above.add(reading, outcome, below, span)
         if state.has_started(identity):
@@ -97,6 +97,10 @@ class SpanDecoder:
 
 def _identity(span: Span, reading: Reading) -> str:
     return f"{reading.trace_id or span.trace_id}/{reading.identity or span.span_id}"
+
+
+def _names_nothing(reading: Reading) -> bool:
+    return reading.names_no_failure or reading.is_contradicted
 
 
 def _in_its_place(span: Span, reading: Reading, below: Below) -> Reading:
@@ -125,7 +129,7 @@ def _events(span: Span, reading: Reading, outcome: Outcome, above: Below) -> lis
         if reading.status is None:
             return []
         return [emission.audit_event(span, reading, outcome)]
-    own = outcome.is_own_failure and not reading.names_no_failure
+    own = outcome.is_own_failure and not _names_nothing(reading)
     own = own and emission.says_what(span, reading, outcome)
     if reading.kind in ("chain", "other"):
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lastsignal.core.aliases.crashes import is_crash
+from lastsignal.core.aliases.crashes import contradict, is_crash
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.otel.failures import limit_of, limit_value
 from lastsignal.core.aliases.otel.readings import Outcome, Reading
@@ -41,6 +41,8 @@ def call_events(span: Span, reading: Reading, outcome: Outcome) -> list[Event]:
         outcome.error.write(end, outcome.status)
         if outcome.cause_below:
             end.metadata = {**reading.metadata, "cause_below": True}
+        if reading.is_contradicted:
+            contradict(end)
     if reading.kind == "model":
         end.input_tokens = reading.input_tokens
         end.output_tokens = reading.output_tokens

@@ -52,6 +52,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """By attributes of the framework's own."""
     names_no_failure: bool = False
     """It is said to have failed, in a field that does not tell of what."""
+    is_contradicted: bool = False
+    """It is said to have failed, and its own record holds what only one that went well does."""
     retry: Retry | None = None
     repeats: bool = False
     """Siblings of a model call are attempts of one request."""

@@ -229,9 +229,17 @@ def _error(exception: object) -> ErrorFields:
     return unwrap_error(exception)
 
 
-def _is_doubted(call: _Call) -> bool:
-    """Does the call give a result beside its exception, or something else than a text there?"""
-    return not isinstance(call.exception, str) or bytes(call.output) not in (b"", b"null")
+def _has_put_out(call: _Call) -> bool:
+    """Whether it has a result beside its exception, as one has that broke off half-way."""
+    return bytes(call.output) not in (b"", b"null")
+
+
+def _is_contradicted(call: _Call) -> bool:
+    """Whether it counts itself among the calls that went well, or what stands for its exception is
+    no text, as all exceptions are."""
+    known, failed = sum(_outcomes(call)), _outcomes(call)[1]
+    is_well = at(call.summary, "weave", "status") == "success"
+    return not isinstance(call.exception, str) or is_well or bool(known and not failed)
 
 
 def interpret(span: Span) -> Reading:
@@ -243,6 +251,7 @@ def interpret(span: Span) -> Reading:
     model = started.model or (next(iter(usage)) if len(usage) == 1 else None)
     used = mapping_of(usage.get(model or "")) or mapping_of(next(iter(usage.values()), None))
     is_tool = started.kind == "tool"
+    is_contradicted = bool(error.message) and _is_contradicted(call)
     return Reading(
         kind=kind,
         operation="guardrail" if kind == "audit" else (kind == "model" and model) or started.name,
@@ -255,7 +264,8 @@ def interpret(span: Span) -> Reading:
         output=value_of(call.output) if is_tool else None,
         status="failed" if kind == "audit" and span.status == "error" else None,
         names_no_failure=_is_told_below(call, error)
-        or not is_crash(error, is_doubted=_is_doubted(call)),
+        or not is_crash(error, is_doubted=_has_put_out(call)),
+        is_contradicted=is_contradicted,
         repeats=True,  # attempts at one request are calls beside one another
         framework="weave",
     )
