@@ -67,6 +67,16 @@ def failed(kind: str, text: str, traceback: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def test_an_exception_that_is_not_written_is_none_of_this_log(read: Read) -> None:
+    strayed = message("{}", MANAGER, WORKER) | {"type": "MessageHandlerException"}
+    events, reader = read(*begun(), strayed)
+    assert [event.event_type for event in events] == ["agent_start"]
+    assert reader.skipped["unrecognised_record"] == 1
+
+    events, _ = read(*begun(), strayed | {"handling_agent": WORKER, "exception": ""})
+    assert shape(events)[-1] == ("process_error", "worker", "failed")
+
+
 def shape(events: list[Event]) -> list[tuple[str, str | None, str | None]]:
     return [(event.event_type, event.operation, event.status) for event in events]
 

@@ -214,6 +214,12 @@ def test_a_crew_that_fails_by_itself_crashes_and_one_without_end_stays_open(read
     ]
 
 
+def test_a_crew_that_failed_without_an_error_names_no_crash(read: Read) -> None:
+    bus = Bus()
+    events, _ = read(*bus.started()[:1], bus.emit("crew_kickoff_failed", "c2", None, "crew"))
+    assert shape(events)[1:] == [("agent_end", "Trip crew", "failed")]
+
+
 def test_a_tool_may_return_and_say_that_it_failed(read: Read) -> None:
     bus = Bus()
     failure = {"message": "no such page", "reason": "reported", "code": "NOT_FOUND"}

@@ -221,6 +221,11 @@ def test_a_limit_that_stopped_a_sample_is_an_audit(
     assert (audit.metadata, end.status) == ({"limit": 5.0}, status)
 
 
+def test_a_limit_of_nothing_stopped_no_sample(read: Read) -> None:
+    events, _ = read(sample(model(1, 2) | {"event": "sample_limit"}))
+    assert [event.event_type for event in events] == ["agent_start", "agent_end"]
+
+
 def test_an_error_is_told_once_where_it_happened(read: Read) -> None:
     error = {"message": "RuntimeError('sandbox died')", "traceback": "Traceback …"}
     told = {"event": "error", "timestamp": at(3), "error": error}

@@ -195,6 +195,13 @@ def test_a_root_that_says_its_error_failed_by_itself_or_by_what_is_inside(read: 
     ]
 
 
+def test_a_root_that_does_not_say_its_error_has_only_failed(read: Read) -> None:
+    events, _ = read(
+        on("on_chain_start", ROOT, "Agent"), on("on_chain_error", ROOT, "Agent", output="x")
+    )
+    assert shape(events)[1:] == [("agent_end", "Agent", "failed")]
+
+
 def test_version_one_has_no_parents_and_old_run_ids_no_time(read: Read) -> None:
     root, chain, tool = "3f0a1c52-7f1e-4c8e-9a60-00000000000a", "b", "c"
     old = [

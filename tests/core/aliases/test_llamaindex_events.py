@@ -69,6 +69,14 @@ def test_one_failure_drops_every_span_around_it_and_is_told_once(read: Read) -> 
     assert reader.skipped == {"passed_on_error": 1}
 
 
+@pytest.mark.parametrize("kind", ["SpanDropEvent", "ExceptionEvent", "StreamChatErrorEvent"])
+def test_an_error_that_is_not_written_ends_its_run_and_no_more(read: Read, kind: str) -> None:
+    events, _ = read(event("QueryStartEvent", 0, QUERY), event(kind, 1, QUERY))
+    assert shape(events)[1:] == [("agent_end", "QueryEngine.query", "failed")]
+    alone, _ = read(event(kind, 1, QUERY))
+    assert alone == []
+
+
 def test_a_failure_outside_any_known_call_is_the_process_s(read: Read) -> None:
     events, _ = read(event("ExceptionEvent", 1, f"Workflow.run-{UUID}", exception="KeyError('x')"))
     assert shape(events) == [("process_error", "Workflow.run", "failed")]

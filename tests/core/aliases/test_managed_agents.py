@@ -175,6 +175,21 @@ def test_a_terminated_session_failed_for_the_error_before_it(read: Read) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    "last",
+    [
+        idle(3, "retries_exhausted"),  # of nothing that has failed
+        seen(3, "session.status_terminated", stop_reason={"type": "end_turn"}),
+    ],
+)
+def test_an_end_that_its_session_contradicts_fails_the_run_and_names_no_cause(
+    read: Read, last: bytes
+) -> None:
+    events, _ = read(CREATED, RUNNING, last)
+    assert shape(events)[1:] == [("agent_end", "Scout", "failed")]
+    assert events[-1].metadata == {"contradicted": True}
+
+
 def test_an_mcp_server_that_cannot_be_reached_is_its_own_failure(read: Read) -> None:
     events, _ = read(
         CREATED, RUNNING, error(2, "mcp_connection_failed_error", "terminal", mcp_server_name="a"),

@@ -164,6 +164,11 @@ def test_an_unrecoverable_kernel_error_is_a_process_error_and_the_leaf() -> None
     assert events[2].error_class == "crash"
 
 
+def test_a_kernel_error_that_says_nothing_is_not_fatal() -> None:
+    events, _ = read(line("boundary_error", 0, status="success", output="here"))
+    assert [(event.event_type, event.status) for event in events] == [("audit", "failed")]
+
+
 def test_a_recoverable_kernel_error_is_only_noted() -> None:
     events, _ = read(line("boundary_error", 0, code="X", recoverable=True, message="again"))
     assert shape(events) == [("audit", "kernel_error", "failed")]

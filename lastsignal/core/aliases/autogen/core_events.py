@@ -54,7 +54,7 @@ class _Line(msgspec.Struct, gc=False):
     receiver: Any = None
     delivery_stage: Any = None
     handling_agent: Any = None
-    exception: Any = None
+    exception: Any = msgspec.UNSET
     agent_id: Any = None
     tool_name: Any = None
     call_id: Any = None
@@ -221,6 +221,8 @@ class CoreEventsDecoder:
         return [failure] if isinstance(ended, Drop) else [failure, *ended]
 
     def _exception(self, line: _Line) -> Decoded:
+        if line.exception is msgspec.UNSET:  # one that was raised is written, if only as ""
+            raise NotThisDialect
         agent_id = line.handling_agent or line.agent_id
         fields = provider_error(text_of(line.exception))
         key = f"{agent_id}|{fields.message}"

@@ -111,7 +111,8 @@ class EventBusDecoder:
         if what in ("tool", "model"):
             return [self._call_end(line, scope, what, has_failed, error)]
         events: list[Event] = []
-        if has_failed and not self.state.told.is_passed_on(scope.call_id, error.message, ()):
+        is_said = has_failed and line.error is not None  # if only as "": else no more is known
+        if is_said and not self.state.told.is_passed_on(scope.call_id, error.message, ()):
             events += self._own_failure(line, scope, what, error)
         if what in _RUNS and not (what == "flow" and scope.parents):
             end = self._event(line, scope, "agent_end")

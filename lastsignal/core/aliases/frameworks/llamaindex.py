@@ -173,10 +173,10 @@ class InstrumentationDecoder:
             events = self._events(line, span, "failed")
         elif span is not None and span.kind == "agent":
             events = self._events(line, span, "failed")
-            if not is_told:
+            if not is_told and raised is not None:
                 leaf = _event(line, event_type=leaf_type(error), operation=span.operation)
                 events.insert(0, leaf)
-        elif is_told:
+        elif is_told or raised is None:
             return []
         else:
             of_model = line.class_name == _BROKEN_ANSWER

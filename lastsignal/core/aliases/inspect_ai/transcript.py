@@ -118,7 +118,7 @@ class Transcript:
             self._tell_span(event)
         elif kind == "error":
             self._tell_error(event)
-        elif kind == "sample_limit":
+        elif kind == "sample_limit" and (event.limit is not None or text_of(event.message)):
             self.tell_limit({"type": event.type, "limit": event.limit, "message": event.message})
         elif kind == "interrupt":
             self.is_interrupted = True

@@ -212,8 +212,10 @@ class EventsDecoder:
 
     def _own_failure(self, end: Event, error: object) -> list[Event]:
         """Only JavaScript's streams have an error event of the root; Python's just stop."""
+        if end.status != "failed" or not end.error_message:
+            return []
         passed_on = self.state.told.is_passed_on(end.call_id or "", end.error_message, ())
-        return [own_failure(end, error)] if end.status == "failed" and not passed_on else []
+        return [] if passed_on else [own_failure(end, error)]
 
     def _event(self, line: _Line, place: _Place, **fields: Any) -> Event:
         metadata = mapping_of(line.metadata)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.error_text import ErrorFields, unwrap_error
 from lastsignal.core.aliases.fields import at, count_of, list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
@@ -128,12 +129,17 @@ class ManagedDecoder:
             reason = text_of(at(event.stop_reason, "type")) or text_of(event.stop_reason)
             if reason == "requires_action":
                 return Drop("session_status")
+            if reason == "retries_exhausted" and not state.error.message:
+                # nothing has failed, and what is tried again has
+                return _contradicted(run, state.open_runs, reason) or Drop("session_status")
             if reason == "retries_exhausted":
                 return self._close_failed(run) or Drop("session_status")
             closed = run.close(state.open_runs, "aborted" if state.interrupted else "completed")
             state.interrupted = False
             return closed or Drop("session_status")
         if kind == "session.status_terminated":
+            if event.stop_reason is not None:  # that is of a session which is idle
+                return _contradicted(run, state.open_runs, "terminated") or Drop("session_status")
             return self._close_failed(run) or Drop("session_status")
         return Drop("message" if kind.startswith(("agent.", "user.")) else "session_status")
 
@@ -265,6 +271,10 @@ class ManagedDecoder:
             if hidden is not None:
                 hidden.write(end)
         return end
+
+
+def _contradicted(run: Run, open_runs: dict[str, float], why: str) -> list[Event]:
+    return [contradict(end) for end in run.close(open_runs, "failed", ErrorFields(why, None, why))]
 
 
 DIALECT = Dialect(

@@ -129,7 +129,7 @@ def kernel_error(record: ObsEvent, state: RunState, make: Any) -> Event:
     raised = record.message or record.error
     error = unwrap_error(raised)
     operation = state.names.get(text_of(record.parent_call_id) or "")
-    fatal = record.recoverable is not True
+    fatal = record.recoverable is not True and bool(error.message or code)
     event: Event = make(
         event_type=leaf_type(error, raised) if fatal else "audit",
         operation=operation or (None if fatal else "kernel_error"),

@@ -24,7 +24,7 @@ from lastsignal.core.aliases.maslab.decisions import (
     kernel_error,
     payload_of,
 )
-from lastsignal.core.aliases.maslab.outcomes import TIMEOUT, judge_agent, judge_end
+from lastsignal.core.aliases.maslab.outcomes import TIMEOUT, AgentFailure, judge_agent, judge_end
 from lastsignal.core.aliases.maslab.records import ObsEvent, RunState, has_no_order, id_of, parts_of
 from lastsignal.core.aliases.provider_failures import leaf_type
 from lastsignal.core.aliases.session_runs import replace
@@ -160,10 +160,10 @@ class ObsEventDecoder:
 
     def _agent_error(self, line: ObsEvent, failure: AgentFailure) -> Event:
         """The failure that no call before has told: the agent's own."""
-        word = text_of(line.status)
+        word, error = text_of(line.status), failure.error
         timed_out = word == TIMEOUT
         event: Event = self._maker(line)(
-            event_type="audit" if timed_out else leaf_type(error, said),
+            event_type="audit" if timed_out else leaf_type(error, failure.said),
             operation="time_limit" if timed_out else text_of(line.agent_id),
             status="failed",
             error_message=error.message or word,

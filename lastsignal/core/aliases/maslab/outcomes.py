@@ -42,6 +42,8 @@ class AgentFailure:
     """What an agent that is said to have failed died of, as far as its end says."""
 
     error: ErrorFields
+    said: object = None
+    """What it was read from."""
     has_died: bool = False
     """It says what of."""
     is_contradicted: bool = False
@@ -56,16 +58,16 @@ def judge_agent(line: ObsEvent, has_answered: bool) -> AgentFailure:
         has_answered: whether nothing was under way: the latest that was told is an agent's good
             end.
     """
-    error, output = unwrap_error(line.error), value_of(line.output)
+    said, error, output = line.error, unwrap_error(line.error), value_of(line.output)
     is_answer = error.message is None and isinstance(output, str)
     if is_answer:
-        error = unwrap_error(output)
+        said, error = output, unwrap_error(output)
     if text_of(line.status) != TIMEOUT:
-        return AgentFailure(error, has_died=is_crash(error, is_doubted=is_answer))
+        return AgentFailure(error, said, has_died=is_crash(error, is_doubted=is_answer))
     says_so = classify("agent_end", None, error.type, error.message) == "timeout"
     if (is_answer or (has_answered and error.message is None)) and not says_so:
         return AgentFailure(ErrorFields(TIMEOUT, None, TIMEOUT), is_contradicted=True)
-    return AgentFailure(error, has_died=True)
+    return AgentFailure(error, said, has_died=True)
 
 
 def _unwrapped(output: Any) -> Any:
