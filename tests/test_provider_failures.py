@@ -7,7 +7,7 @@ import json
 
 import pytest
 from kit.criticals import events_of
-from kit.run_killers import KILLERS, LAYOUTS, STEPS
+from kit.run_killers import KILLERS, LAYOUTS, NO_CODE_OF_ITS_OWN, STEPS
 
 from lastsignal.app import diagnoses
 from lastsignal.core.engine import Engine
@@ -21,8 +21,15 @@ def rules() -> list[Rule]:
     return load_rules()
 
 
-@pytest.mark.parametrize("failure", KILLERS)
-@pytest.mark.parametrize("layout", LAYOUTS)
+RUNS = [
+    (layout, failure)
+    for layout in LAYOUTS
+    for failure, killer in KILLERS.items()
+    if killer.client or layout not in NO_CODE_OF_ITS_OWN
+]
+
+
+@pytest.mark.parametrize(("layout", "failure"), RUNS)
 def test_what_ended_the_run_is_the_cause_whatever_layout_tells_of_it(
     layout: str, failure: str
 ) -> None:

@@ -422,6 +422,22 @@ def _openclaw(killer: Killer) -> Records:
     return [t(1, "agent.start"), t(2, "agent.end", success=False, error=killer.said)]
 
 
+def _managed_agents(killer: Killer) -> Records:
+    def event(second: int, kind: str, **fields: Any) -> dict[str, Any]:
+        time = f"{DAY}{second:02d}Z"
+        return {"id": f"sevt_{second}", "type": kind, "processed_at": time, **fields}
+
+    error = {
+        "type": "model_request_failed_error", "message": killer.text,
+        "retry_status": {"type": "exhausted"},
+    }  # fmt: skip
+    return [
+        event(1, "session.status_running"),
+        event(2, "session.error", error=error),
+        event(3, "session.status_idle", stop_reason={"type": "retries_exhausted"}),
+    ]
+
+
 LAYOUTS: dict[str, Callable[[Killer], Records]] = {
     "openai_agents": _openai_agents,
     "openai_agents, a turn": _openai_agents_wrapper,
@@ -446,8 +462,12 @@ LAYOUTS: dict[str, Callable[[Killer], Records]] = {
     "openhands_events": _openhands,
     "weave_calls": _weave,
     "openclaw_telemetry": _openclaw,
+    "managed_agents": _managed_agents,
 }
 
 STEPS = frozenset({"langgraph_debug", "otel_sdk, a step"})
 """Layouts that tell the step which raised: its own exception is a step that failed, and not yet the
 end of what encloses it."""
+
+NO_CODE_OF_ITS_OWN = frozenset({"managed_agents"})
+"""Layouts of agents that others run: nobody's own code can raise in them."""
