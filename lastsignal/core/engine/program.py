@@ -33,8 +33,9 @@ from lastsignal.core.rules import Rule
 from lastsignal.core.rules.conditions import FIELDS
 from lastsignal.core.rules.windows import SilenceWindow, StreakWindow
 
-_OF_ANY_EVENT = frozenset({"parent_id"})
-"""Fields that a trace carries if any of its events does: what is outermost has no parent."""
+_CALLS = ("model_call", "tool_call")
+_OF_ANY_CALL = frozenset({"parent_id"})
+"""Fields that a trace carries if its calls do: an agent that is outermost has no parent."""
 
 
 class Program:
@@ -135,7 +136,10 @@ class Program:
         wanted: set[str] = set()
         for detector in self.detectors:
             fields = {f for f, bit in self.field_bits.items() if bit & detector.required}
-            wanted |= fields if (event_type, status) in detector.cells else fields & _OF_ANY_EVENT
+            if (event_type, status) in detector.cells:
+                wanted |= fields
+            elif event_type in _CALLS:
+                wanted |= fields & _OF_ANY_CALL
         return {name: self.field_bits[name] for name in sorted(wanted)}
 
 
