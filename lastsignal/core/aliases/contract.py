@@ -162,8 +162,8 @@ class Dialect:
     """Whether an id or a fine time makes each record unlike all others: one that comes again in its
     source, byte for byte, is the same one."""
     is_named: Callable[[bytes], bool] = every_record
-    """Of a layout that is unique but for some of its records: whether this one is. Any other is
-    the same as one that stood behind the same unique record before."""
+    """Of a layout that is unique but for some of its records: whether this one is. Any other is the
+    same again where it stands behind a unique record that has come again, as it did before."""
     is_copied: bool = False
     """Whether a session that goes on in another source, be it under another id, begins there with
     copies of its records. Its decoder may give an event the id of its record as `identity`."""
