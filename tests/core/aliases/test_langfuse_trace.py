@@ -50,6 +50,32 @@ USED = {
 }
 
 
+def test_a_models_call_around_others_and_a_tool_is_the_run(read: Read) -> None:
+    for output in ('"found"', '"RateLimitError: 429 Too Many Requests"'):
+        events, _ = read(
+            export(
+                observation("generate", "GENERATION", 0, 4, None, **USED),
+                observation("ask", "GENERATION", 1, 2, "generate", **USED),
+                observation("search", "TOOL", 3, 4, "generate", output=output),
+            )
+        )
+        assert shape(events)[:3] == [
+            ("agent_start", "generate", "started"),
+            ("model_call", "model-x", "started"),
+            ("model_call", "model-x", "completed"),
+        ]
+        assert shape(events)[-1] == ("agent_end", "generate", "completed")
+        assert sum(event.input_tokens or 0 for event in events) == 50
+
+    alone, _ = read(
+        export(
+            observation("generate", "GENERATION", 0, 4, None, **USED),
+            observation("ask", "GENERATION", 1, 2, "generate", **USED),
+        )
+    )
+    assert [event.event_type for event in alone] == ["model_call", "model_call"]
+
+
 def test_a_healthy_export_in_any_order(read: Read) -> None:
     events, reader = read(
         export(

@@ -67,6 +67,13 @@ def shape(events: list[Event]) -> list[tuple[str, str | None, str | None]]:
     return [(event.event_type, event.operation, event.status) for event in events]
 
 
+def test_an_error_of_a_conversation_that_names_none_ends_the_turn_and_no_more(read: Read) -> None:
+    events, _ = read(
+        event("MessageEvent", 0, "user"), event("ConversationErrorEvent", 1, "environment")
+    )
+    assert [one.event_type for one in events if one.status == "failed"] == ["agent_end"]
+
+
 def test_a_turn_opens_with_the_user_and_closes_with_finish(read: Read) -> None:
     events, reader = read(
         event("SystemPromptEvent", 0, system_prompt={"text": "Error: prompt"}),

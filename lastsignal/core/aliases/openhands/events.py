@@ -145,6 +145,8 @@ class EventDecoder:
         return end
 
     def _conversation_error(self, run: Run, event: SdkEvent) -> list[Event]:
+        if event.code is None and event.detail is None:  # such an event has both, always
+            return self._conversation.close(run, "failed", ErrorFields("error"))
         code, detail = text_of(event.code) or "error", text_of(event.detail) or ""
         said = unwrap_error(detail)
         error = ErrorFields(said.message or code, said.http_status, code)

@@ -110,6 +110,10 @@ def _in_its_place(span: Span, reading: Reading, below: Below) -> Reading:
     )
     if told_below:
         if span.status != "error" or below.failed:
+            if reading.kind == "model" and below.tools and not span.parent_id:
+                # asked until it needed no more tools: the run itself
+                name = span.name or reading.operation
+                return msgspec.structs.replace(reading, kind="agent", operation=name)
             return msgspec.structs.replace(reading, kind="chain")
         # It failed around a call that went well: its own failure, but not its tokens.
         return msgspec.structs.replace(
