@@ -27,7 +27,7 @@ from lastsignal.core.aliases.reading.repeats import Repeats, identify
 from lastsignal.core.aliases.reading.saved_reader import SavedReader
 from lastsignal.core.aliases.reading.sessions import Sessions
 from lastsignal.core.aliases.reading.source_clock import LEAST_ZONE, SourceClock
-from lastsignal.core.aliases.reading.unnamed import UnnamedTraces
+from lastsignal.core.aliases.reading.unnamed import UnnamedModels, UnnamedTraces
 from lastsignal.core.events import Event
 from lastsignal.core.framing.records import Record, Unwrapped
 from lastsignal.core.framing.salvage import salvage
@@ -37,6 +37,7 @@ from lastsignal.core.packing import pack
 _KEPT_HEADS = 20
 _HEAD_BYTES = 2048
 _SETTLED = frozenset({"started", "completed"})  # statuses that need no judging without an error
+_OF_MODELS = frozenset({"model_call", "retry"})
 _BETWEEN_RECORDS = b" \t\r\n\0,"
 
 
@@ -66,6 +67,7 @@ class Reader:
         self._met = 0  # records, as they were cut
         self._repeating: bytes | None = None  # the latest record that holds a key twice
         self._unnamed = UnnamedTraces(source)
+        self._models = UnnamedModels()
         self._sessions = Sessions()
         self._repeats = Repeats()
         self._order = Order()
@@ -127,6 +129,7 @@ class Reader:
                 mended=self._mended.counts,
                 first_mended=self._mended.first,
                 unnamed=self._unnamed.known,
+                unnamed_models=self._models.known,
                 sessions=self._sessions.known,
                 repeated=self._repeats.saved,
                 met=self._met,
@@ -155,6 +158,7 @@ class Reader:
         self._clock.highest, self._clock.lent = saved.clock, saved.lent
         self._clock.ingest_time = saved.ingest_time
         self._unnamed.known = saved.unnamed
+        self._models.known = saved.unnamed_models
         self._sessions.known = saved.sessions
         self._repeats.saved = saved.repeated
         self._recognition.restore(saved.settled, saved.is_mixed, saved.decoders)
@@ -264,6 +268,8 @@ class Reader:
         self._unnamed.name(event)
         if event.error_message is not None or event.status not in _SETTLED:
             judge(event)
+        if event.event_type in _OF_MODELS:
+            self._models.name(event)
 
     def _look_closely(self, data: bytes, line: int, seen: int) -> int:
         """Look for what decoding does not show; return after how many records to look again."""

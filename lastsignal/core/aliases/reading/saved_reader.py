@@ -25,5 +25,6 @@ class SavedReader(SavedOrder, kw_only=True):
     met: int = 0
     lent: float = 0.0
     unnamed: dict[str, str] = field(default_factory=dict)
+    unnamed_models: dict[str, str] = field(default_factory=dict)
     sessions: dict[str, dict[str, bool]] = field(default_factory=dict)
     repeated: SavedRepeats = field(default_factory=SavedRepeats)
