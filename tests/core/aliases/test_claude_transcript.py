@@ -171,7 +171,7 @@ def test_a_session_that_goes_on_after_an_api_error_ends_well() -> None:
         ("model_call", "claude", "failed"),
         ("agent_end", "claude-code", "failed"),
         ("agent_start", "claude-code", "started"),
-        ("model_call", "claude-test-1", "completed"),
+        ("model_call", "claude", "completed"),
         ("agent_end", "claude-code", "completed"),
     ]
     assert (events[1].error_class, events[1].error_message) == ("auth", "Please run /login")
