@@ -107,3 +107,33 @@ def test_spans_in_one_document_and_one_a_line_tell_the_same(tree: str, failing: 
 def test_a_run_that_names_its_parents_is_checked_for_sub_agents_though_it_has_none() -> None:
     ((_, _, not_checked),) = told(spans_of(TREES["an agent"], None))
     assert "orphaned_subagent" not in not_checked
+
+
+def one_after_the_other(spans: list[dict[str, Any]], nodes: Sequence[Node]) -> None:
+    """Let the calls follow one another: quick ones, and a slow last one that the run ends with."""
+    inner = [number for number, (kind, _) in enumerate(nodes) if kind in ("model", "tool")]
+    for place, number in enumerate(inner):
+        span = spans[len(nodes) - 1 - number]
+        start = BASE + (10 + 2 * place) * 10**8
+        end = start + (30 * 10**9 if number == inner[-1] else 10**8)
+        span["startTimeUnixNano"], span["endTimeUnixNano"] = str(start), str(end)
+    for number, (kind, _) in enumerate(nodes):
+        if kind not in ("model", "tool"):
+            span = spans[len(nodes) - 1 - number]
+            span["startTimeUnixNano"] = str(BASE + number * 10**8)
+            span["endTimeUnixNano"] = str(BASE + 40 * 10**9 - number * 10**8)
+    spans.sort(key=lambda span: int(span["endTimeUnixNano"]))
+
+
+@pytest.mark.parametrize("tree", [name for name in TREES if name != "an agent in an agent"])
+def test_a_quick_call_before_a_slow_one_that_fails_is_told_the_same_in_both(tree: str) -> None:
+    nodes = TREES[tree]
+    spans = spans_of(nodes, len(nodes) - 1)
+    one_after_the_other(spans, nodes)
+
+    in_one, by_line = told(spans), told(*([span] for span in spans))
+
+    assert in_one == by_line
+    has_worked = sum(kind in ("model", "tool") for kind, _ in nodes) > 1
+    found = {rule for _, findings, _ in in_one for rule, _, _ in findings}
+    assert ("first_step_failed" in found) <= (not has_worked)

@@ -36,6 +36,10 @@ UNTIMED = nan
 GOES_ON = "goes_on"
 """Key in the metadata of an agent's start: it takes back the end before it, which was none."""
 
+TOLD_LATE = "told_late"
+"""Key in the metadata of an agent's start that comes behind what happened after it, as where a span
+is told when it ends: calls that it may enclose have gone well already."""
+
 USED_SO_FAR = "used_so_far"
 """Operation of the audit that tells what a trace has used up to then, of all that was told before
 it, too: what the trace's calls have told is not added to it."""

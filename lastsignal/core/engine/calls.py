@@ -15,7 +15,7 @@ from lastsignal.core.engine.traces import (
     TraceState,
     mark_of,
 )
-from lastsignal.core.events import GOES_ON, USED_SO_FAR, Event, metadata_of
+from lastsignal.core.events import GOES_ON, TOLD_LATE, USED_SO_FAR, Event, metadata_of
 
 Account = Callable[[Event, TraceState], bool | None]
 """Takes an event; true for one that is a word about the trace and no part of it."""
@@ -84,10 +84,17 @@ def retry(event: Event, trace: TraceState) -> None:
 def start_agent(event: Event, trace: TraceState) -> None:
     """An agent begins: a run, a turn, or a sub-agent."""
     _open_agent(event, trace)
-    if metadata_of(event).get(GOES_ON) is True:
+    metadata = metadata_of(event)
+    if event.timestamp < trace.last_at and _has_worked(trace):
+        metadata[TOLD_LATE] = True
+    if metadata.get(GOES_ON) is True:
         _take_back_end(trace)
     else:
         trace.note(event)
+
+
+def _has_worked(trace: TraceState) -> bool:
+    return trace.calls > len(trace.open_calls) + trace.failures
 
 
 def _take_back_end(trace: TraceState) -> None:
