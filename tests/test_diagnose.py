@@ -373,3 +373,26 @@ def test_a_record_without_a_time_moves_no_beginning() -> None:
     _, (trace,) = diagnosed(write("a.jsonl", START, END), write("b.jsonl", untimed))
 
     assert (trace["started_at"], trace["duration_seconds"]) == (1760000000.0, 9.0)
+
+
+GATEWAY_FAILURE = {
+    "litellm_call_id": "c-7", "trace_id": "g1", "call_type": "acompletion", "status": "failure",
+    "startTime": 1760000000.5, "endTime": 1760000004.0, "model": "m-7",
+    "error_str": "litellm.RateLimitError: slow down LiteLLM Retried: 3 times",
+    "error_information": {"error_code": "429", "error_class": "RateLimitError"},
+}  # fmt: skip
+
+
+def test_a_record_that_tells_of_several_attempts_stands_once_in_the_evidence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = write("gateway.jsonl", GATEWAY_FAILURE)
+
+    _, (trace,) = diagnosed(name)
+    assert told(trace)[:2] == ("rate_limit_exhausted", [1])
+    assert trace["cause"]["count"] == 4
+
+    run(["diagnose", name, "--format", "text"])
+    text = capsys.readouterr().out
+    assert "refused for its rate limit 4 times in 3.5 s" in text
+    assert "and 3 more" not in text

@@ -51,9 +51,12 @@ OUTRIGHT = Table(
     (
         "context_length",
         r"context[_ ]?(?:length|window|limit|size)[_ ]?(?:(?:is|was|has been) )?"
-        r"(?:exceed|full|overflow)"
-        r"|exceeds? (?:the )?(?:model'?s? )?(?:available |maximum )?context"
-        r"|maximum context length|(?:prompt|input|request) (?:is |was )?too long"
+        r"(?:exceed|full|overflow|reached)"
+        r"|exceed(?:s|ed)? (?:the )?(?:model'?s? )?(?:available |maximum |remaining )?context"
+        r"|(?:ran|run|runs|running) out of (?:room|space) in .{0,30}context"
+        r"|(?:session|model) token limit|range of input length should be"
+        r"|maximum (?:context|prompt|model|input) length"
+        r"|(?:prompt|input|request|conversation|context) (?:is |was )?too long"
         r"|token count .{0,40}exceeds|too many (?:input |prompt )?tokens"
         r"|reduce (?:the )?(?:length|size) of (?:the |your )?(?:messages|prompt|input|context)"
         r"|contextwindow(?:exceeded|overflow)",
@@ -69,6 +72,7 @@ OUTRIGHT = Table(
     (
         "budget",
         r"budget (?:\w+ )?(?:exceeded|exhausted|reached|limit)|budget has been exceeded"
+        r"|budget_?exceeded|exceeded_?budget"
         r"|(?:exceeded|over|out of) (?:\w+ )?budget|max[_ ]budget|spend(?:ing)? limit|cost limit",
     ),
     (
@@ -126,7 +130,7 @@ BY_TEXT = Table(
     (
         "overloaded",
         _code("529|503") + r"|overloaded|service unavailable|temporarily unavailable|at capacity"
-        r"|\bmodel\b.{0,60}\bloading\b",
+        r"|(?:provider|model|server) overload|\bmodel\b.{0,60}\bloading\b",
     ),
     (
         "timeout",

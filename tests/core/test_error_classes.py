@@ -35,11 +35,21 @@ SAID = {
         "This model's maximum context length is 8192 tokens.",
         "Please reduce the length of the messages or completion.",
         "Requested tokens (9000) exceed context window of 4096",
+        "Codex ran out of room in the model's context window. Start a new conversation.",
+        "Sending this message (9000 tokens) might exceed the remaining context window limit.",
+        "Session token limit exceeded: 9000 tokens > 8000 limit.",
+        "Range of input length should be [1, 30720]",
+        "Your input exceeds the context window of this model.",
+        "This model's maximum prompt length is 8192 but the request contains 9000 tokens.",
+        "Your request exceeded model token limit: 8192",
+        "Context limit reached · /compact or /clear to continue",
+        "Conversation too long. Press esc twice to go up a few messages and try again.",
     ),
     "overloaded": (
         "The engine is currently overloaded, please try again later",
         "Model meta-llama is currently loading",
         "The model is overloaded. Please try again later.",
+        "Agent execution terminated due to model provider overload.",
         "Service Unavailable",
     ),
     "auth": (
@@ -141,6 +151,8 @@ SAID = {
     ),
     "budget": (
         "Budget has been exceeded! Current cost: 10.1, Max budget: 10",
+        "litellm.BudgetExceededError: no more",
+        "ExceededBudget: Crossed spend within team. Current cost: 12.5, Max budget: 10",
         "Cost limit of $5 reached",
     ),
 }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from lastsignal.core.error_classes import classify
 from lastsignal.core.events import Event, Status
 
 MAX_MESSAGE = 500  # characters; longer texts are payload, and the evidence shows the line itself
@@ -105,14 +106,36 @@ def unwrap_error(value: object) -> ErrorFields:
 
 
 def first_line(text: str) -> str:
-    """Return the error's first line, cut before any traceback and at `MAX_MESSAGE` characters."""
+    """Return the error's first line, cut before any traceback and at `MAX_MESSAGE` characters.
+
+    A heading (`Error in generating model output:`) says nothing of what stands below it: of these
+    the line after it is returned.
+    """
     cut = _TRACEBACK.search(text)
     if cut and cut.start() > 0:
         text = text[: cut.start()]
     elif cut:
         text = text.rstrip().rsplit("\n", 1)[-1]  # nothing but a traceback: its last line says it
-    text = text.strip()
-    return text.split("\n", 1)[0].strip()[:MAX_MESSAGE]
+    line, _, rest = text.strip().partition("\n")
+    line, rest = line.strip(), rest.lstrip()
+    for _ in range(_MAX_DEPTH):
+        if not rest or not line.endswith(":") or not (below := _below(line, rest)):
+            break
+        line, _, rest = below.partition("\n")
+        line, rest = line.strip(), rest.lstrip()
+    return line[:MAX_MESSAGE]
+
+
+def _below(heading: str, rest: str) -> str | None:
+    """Return what a heading stands above, None where it speaks of the failure itself.
+
+    An exception's name alone is said together with its message.
+    """
+    named = _LEADING_TYPE.match(heading)
+    if named:
+        return f"{heading} {rest}" if named.end() == len(heading) - 1 else None
+    is_bare = len(heading) <= MAX_MESSAGE and classify("", None, None, heading) == "unknown"
+    return rest if is_bare else None
 
 
 def http_status_of(value: object) -> int | None:

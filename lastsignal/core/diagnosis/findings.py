@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from lastsignal.core.durations import show_duration
 from lastsignal.core.groups import Group, Mark
@@ -29,6 +31,8 @@ class Evidence(msgspec.Struct, frozen=True):
     """The record's text, re-read from the source; empty where the source cannot be read again."""
     focus: str = ""
     """The part of the record that matters, around which a long one is cut."""
+    told: int = 1
+    """How many of what the finding counts this record tells."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +82,7 @@ def finding_of(rule: Rule, group: Group, severity: Severity | None = None) -> Fi
         last_seen=group.marks[-1].timestamp,
         opened_at=group.opened_at if group.opened_at is not None else group.marks[-1].timestamp,
         healed=group.healed,
-        evidence=[evidence_of(mark) for mark in group.marks],
+        evidence=_evidence(group.marks),
     )
 
 
@@ -86,6 +90,17 @@ def finding_id(rule_id: str, group: dict[str, Any]) -> str:
     """Return the stable identity of a finding: 12 hex digits of the rule and its group."""
     text = msgspec.json.encode([rule_id, sorted((k, str(v)) for k, v in group.items())])
     return blake2b(text, digest_size=6).hexdigest()
+
+
+def _evidence(marks: Sequence[Mark]) -> list[Evidence]:
+    """Return where the marks point; a record that tells of several attempts in one set of words
+    stands there once, with the latest of them."""
+    latest: dict[tuple[str, int, str], Evidence] = {}
+    for one in map(evidence_of, marks):
+        key = one.source, one.offset, one.focus
+        before = latest.get(key)
+        latest[key] = replace(one, told=before.told + 1) if before else one
+    return list(latest.values())
 
 
 def evidence_of(mark: Mark) -> Evidence:

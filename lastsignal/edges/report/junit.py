@@ -93,7 +93,7 @@ def _message(finding: Finding) -> str:
 
 def _told(finding: Finding) -> str:
     first, _, last = phrases.abridged(finding.evidence, MAX_EVIDENCE)
-    hidden = finding.count - len(first) - len(last)
+    hidden = phrases.untold(finding, first + last)
     rows = [
         f"{phrases.path(one.source)}:{one.line}  {phrases.excerpt(one, _EXCERPT)}".rstrip()
         for one in first + last

@@ -120,7 +120,7 @@ def _cause(cause: Finding) -> list[str]:
     rule = code(phrases.identifier(cause.rule))
     told = prose(phrases.paragraph(cause.cause))
     first, _, last = phrases.abridged(cause.evidence, MAX_EVIDENCE)
-    hidden = cause.count - len(first) - len(last)
+    hidden = phrases.untold(cause, first + last)
     rows = [_evidence(one) for one in first]
     rows += [f"- … {phrases.more(hidden)}"] if hidden > 0 else []
     rows += [_evidence(one) for one in last]

@@ -239,3 +239,8 @@ def abridged(entries: Sequence[T], most: int) -> tuple[list[T], int, list[T]]:
         return list(entries), 0, []
     first = (most + 1) // 2
     return list(entries[:first]), len(entries) - most, list(entries[len(entries) - most + first :])
+
+
+def untold(finding: Finding, shown: Sequence[Evidence]) -> int:
+    """Return how many of what a finding counts none of these records tells."""
+    return finding.count - sum(one.told for one in shown)

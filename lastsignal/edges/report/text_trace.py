@@ -100,7 +100,7 @@ def _cause(cause: Finding) -> list[Text]:
 
 def _evidence(page: Page, cause: Finding) -> list[Text]:
     first, _, last = phrases.abridged(cause.evidence, MAX_EVIDENCE)
-    hidden = cause.count - len(first) - len(last)
+    hidden = phrases.untold(cause, first + last)
     rows: list[Text] = []
     above = None
     for part in (first, last):

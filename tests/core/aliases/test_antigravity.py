@@ -106,6 +106,22 @@ def test_a_call_that_could_not_be_read_failed_and_is_retried(read: Read) -> None
     assert events[-1].status == "completed"
 
 
+def test_a_run_without_retries_left_has_failed_of_what_it_was_retried_for(read: Read) -> None:
+    text = "Agent execution terminated due to model provider overload. Retries remaining: {}"
+    events, _ = read(
+        *(
+            step(n, "ERROR_MESSAGE", source="SYSTEM", content=text.format(2 - n))
+            for n in range(3)
+        )
+    )  # fmt: skip
+    assert [(event.event_type, event.status, event.attempt) for event in events[1:]] == [
+        ("model_call", "failed", None), ("retry", "started", 3),
+        ("model_call", "failed", None), ("retry", "started", 4),
+        ("model_call", "failed", None), ("agent_end", "failed", None),
+    ]  # fmt: skip
+    assert {event.error_class for event in events[1:]} == {"overloaded"}
+
+
 def test_a_denied_call_is_aborted(read: Read) -> None:
     text = "Error Message: tool call denied by the user"
     events, _ = read(plan(1, "write"), step(2, "ERROR_MESSAGE", source="SYSTEM", error=text))

@@ -12,7 +12,7 @@ from lastsignal.core.aliases.codex.outputs import judge_output
 from lastsignal.core.aliases.codex.rollout import RolloutDecoder
 from lastsignal.core.aliases.reading import Reader
 from lastsignal.core.aliases.registry import LADDER
-from lastsignal.core.events import Event
+from lastsignal.core.events import Event, metadata_of
 
 SESSION = "01aa-test-session"
 
@@ -506,3 +506,43 @@ def test_exec_declined_commands_are_aborted_and_tool_errors_named() -> None:
     assert shape(events)[2] == ("tool_result", "command_execution", "aborted")
     assert shape(events)[4] == ("tool_result", "query", "failed")
     assert (events[4].error_message, events[4].error_class) == ("connection refused", "connection")
+
+
+def turn(asked: int, answered: int, cached: int = 0) -> list[dict[str, Any]]:
+    usage = {"input_tokens": asked, "cached_input_tokens": cached, "output_tokens": answered}
+    return [TURN, {"type": "turn.completed", "usage": usage}]
+
+
+def used(*records: dict[str, Any]) -> list[tuple[str, int | None, int | None, object]]:
+    return [
+        (
+            event.trace_id,
+            event.input_tokens,
+            event.output_tokens,
+            metadata_of(event).get("cache_read_tokens"),
+        )
+        for event in read(*records)[0]
+        if event.event_type == "model_call"
+    ]
+
+
+def test_the_usage_of_an_exec_turn_is_by_how_much_the_sums_of_its_thread_have_grown() -> None:
+    told = used(THREAD, *turn(70, 12, 30), *turn(190, 40, 110), *turn(190, 40, 110))
+    assert told == [("th-9", 70, 12, 30), ("th-9", 120, 28, 80)]
+
+
+def test_sums_of_an_exec_thread_that_are_smaller_have_begun_anew() -> None:
+    assert used(THREAD, *turn(70, 12), *turn(50, 20)) == [
+        ("th-9", 70, 12, None),
+        ("th-9", 50, 20, None),
+    ]
+
+
+def test_each_exec_thread_of_a_file_has_its_own_sums_also_where_it_is_resumed_later() -> None:
+    other = {**THREAD, "thread_id": "th-10"}
+    told = used(THREAD, *turn(70, 12), other, *turn(80, 15), THREAD, *turn(100, 20))
+    assert [tokens[:3] for tokens in told] == [
+        ("th-9", 70, 12),
+        ("th-10", 80, 15),
+        ("th-9", 30, 8),
+    ]

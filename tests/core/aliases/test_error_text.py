@@ -57,3 +57,19 @@ def test_what_the_provider_answered_is_read_out_of_the_client_s_words(
 )
 def test_what_holds_no_answer_stays_as_it_is(text: str) -> None:
     assert unwrap_error(text).message == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Error in generating model output:\nRateLimitError: slow", "RateLimitError: slow"),
+        ("The step failed:\n\n  Caused by:\n  disk full\nmore", "disk full"),
+        ("ValueError:\n  boom\nmore", "ValueError: boom"),
+        ("Request timed out after:\n30 s", "Request timed out after:"),
+        ("TypeError: got these:\n- a\n- b", "TypeError: got these:"),
+        ("The step failed:", "The step failed:"),
+        ("The step failed:\n  \n", "The step failed:"),
+    ],
+)  # fmt: skip
+def test_a_heading_is_passed_over_for_what_stands_below_it(text: str, message: str) -> None:
+    assert unwrap_error(text).message == message

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -73,10 +75,20 @@ def test_the_retries_inside_one_failure_are_in_its_text(read: Read) -> None:
     assert shape(events) == [
         ("model_call", "model-x", "started"),
         ("retry", "model-x", "started"),
+        ("retry", "model-x", "started"),
         ("model_call", "model-x", "failed"),
     ]
-    retry = events[1]
-    assert (retry.attempt, retry.http_status, retry.metadata) == (2, 500, {"max_attempts": 3})
+    assert [(retry.attempt, retry.http_status, retry.metadata) for retry in events[1:3]] == [
+        (1, 500, {"max_attempts": 3}),
+        (2, 500, {"max_attempts": 3}),
+    ]
+
+
+def test_of_very_many_retries_the_latest_are_told(read: Read) -> None:
+    events, _ = read(failure("500", "APIError", "down LiteLLM Retried: 999999 times"))
+    assert [event.attempt for event in events if event.event_type == "retry"] == [
+        *range(999_950, 1_000_000)
+    ]
 
 
 def test_the_retries_before_a_success_are_in_a_header(read: Read) -> None:
@@ -103,6 +115,24 @@ def test_a_budget_is_an_audit_and_the_call_that_it_stops_is_aborted(read: Read) 
     ]
     assert events[1].metadata == {"entity": "team", "budget_limit": 10.0, "used": 12.5}
     assert events[1].error_class == "budget"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("400", "Budget has been exceeded! Current cost: 12.5, Max budget: 10.0"),
+        ("429", "ExceededBudget: Crossed spend within team. Current cost: 12.5, Max budget: 10"),
+    ],
+)
+def test_an_older_gateway_s_budget_is_known_by_its_exception_and_read_from_its_words(
+    read: Read, code: str, text: str
+) -> None:
+    events, _ = read(failure(code, "BudgetExceededError", text))
+    assert shape(events)[1:] == [
+        ("audit", "budget", "failed"),
+        ("model_call", "model-x", "aborted"),
+    ]
+    assert events[1].metadata == {"budget_limit": 10.0, "used": 12.5}
 
 
 def test_a_guardrail_that_intervenes_is_an_audit(read: Read) -> None:

@@ -11,7 +11,8 @@ from lastsignal.core.aliases.codex.outputs import Judgement, exited
 from lastsignal.core.aliases.codex.session import AGENT, Session, SessionState
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
 from lastsignal.core.aliases.error_text import unwrap_error
-from lastsignal.core.aliases.fields import count_of, mapping_of, status_of, text_of
+from lastsignal.core.aliases.fields import mapping_of, status_of, text_of
+from lastsignal.core.aliases.session_runs import replace
 from lastsignal.core.events import Event
 from lastsignal.core.timestamps import time_of
 
@@ -85,7 +86,7 @@ class ExecDecoder:
         if not isinstance(kind, str) or kind not in _TYPES:
             raise NotThisDialect
         if kind == "thread.started":
-            self._session.state = SessionState(session=text_of(line.thread_id) or "")
+            self._begin(text_of(line.thread_id) or "")
             return Drop("session_header")
         if kind == "turn.started":
             self.state.turn += 1
@@ -95,6 +96,16 @@ class ExecDecoder:
         if kind == "turn.failed":
             return self._failed(line, at_time)
         return self._item(kind, line, at_time)
+
+    def _begin(self, thread: str) -> None:
+        """Begin a thread, or go on with one: its turns and its sums go on, too."""
+        old = self.state
+        sums = old.total_input, old.total_output, old.total_cached
+        replace(old.left, old.session, (old.turn, *sums))
+        state = self._session.state = SessionState(session=thread, left=old.left)
+        state.turn, state.total_input, state.total_output, state.total_cached = (
+            state.left.get(thread, (0, 0, 0, 0)) if thread else (0, 0, 0, 0)
+        )
 
     def _error(self, line: _Record, at_time: float) -> Decoded:
         if not isinstance(line.message, str) or not (self.state.session or self.state.turn):
@@ -109,12 +120,15 @@ class ExecDecoder:
         return events + self._session.open(at_time) + self._session.close(at_time, "failed", error)
 
     def _usage(self, line: _Record, at_time: float) -> list[Event]:
-        """The turn's tokens: the only place that tells them, for all of its calls together."""
+        """The turn's tokens, for all of its calls together: by how much the thread's have grown."""
         usage = mapping_of(line.usage)
         events = self._session.open(at_time)
         if not usage:
             return events
-        cached = count_of(usage.get("cached_input_tokens"))
+        used = self._session.grown(usage)
+        if not any(used.values()) and any(usage.values()):
+            return events  # nothing was asked in this turn
+        cached = used["cached_input_tokens"]
         return [
             *events,
             self._session.event(
@@ -122,8 +136,8 @@ class ExecDecoder:
                 event_type="model_call",
                 status="completed",
                 operation=AGENT,
-                input_tokens=count_of(usage.get("input_tokens")),
-                output_tokens=count_of(usage.get("output_tokens")),
+                input_tokens=used["input_tokens"],
+                output_tokens=used["output_tokens"],
                 metadata={"cache_read_tokens": cached} if cached else None,
             ),
         ]

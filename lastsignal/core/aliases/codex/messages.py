@@ -165,12 +165,8 @@ def _usage(session: Session, at_time: float, payload: Mapping[str, Any]) -> Deco
     if sum_of_all is not None and sum_of_all == state.total_tokens:
         return Drop("repeated_usage")
     state.total_tokens = -1 if sum_of_all is None else sum_of_all
-    if not last:
-        last = {
-            "input_tokens": _grown(asked, state.total_input),
-            "output_tokens": _grown(answered, state.total_output),
-        }
-    state.total_input, state.total_output = asked or 0, answered or 0
+    grown = session.grown(total)
+    last = last or grown
     facts = {
         "cache_read_tokens": count_of(last.get("cached_input_tokens")),
         "context_window": count_of(at(payload, "info", "model_context_window")),
@@ -188,11 +184,6 @@ def _usage(session: Session, at_time: float, payload: Mapping[str, Any]) -> Deco
             metadata={name: value for name, value in facts.items() if value},
         )
     ]
-
-
-def _grown(total: int | None, before: int) -> int | None:
-    """Return by how much a sum has grown; one that is smaller than before has begun anew."""
-    return total if total is None or total < before else total - before
 
 
 def _reached(limits: Mapping[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,11 +10,14 @@ import msgspec
 from lastsignal.core.aliases.codex.outputs import Judgement
 from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.error_text import ErrorFields
+from lastsignal.core.aliases.fields import count_of
 from lastsignal.core.aliases.session_runs import close_run, open_run, remember
 from lastsignal.core.arguments import hash_arguments
 from lastsignal.core.events import Event, Status
 
 AGENT = "codex"
+SUMS = ("input_tokens", "output_tokens", "cached_input_tokens")
+"""What a usage record tells of a thread."""
 _PAUSE = 0.5  # seconds: copies are written faster than any model answers
 
 
@@ -39,11 +43,14 @@ class SessionState(msgspec.Struct):
     total_input: int = 0
     total_output: int = 0
     """The sums of that record: where only sums are told, what a call used is the difference."""
+    total_cached: int = 0
     limit_reached: str | None = None
     failed: bool = False
     """The open turn's failing call has a record of its own."""
     turn: int = 0
     """`codex exec` numbers its items anew in each process of a resumed thread."""
+    left: dict[str, tuple[int, int, int, int]] = msgspec.field(default_factory=dict)
+    """Threads of `codex exec` that another one came after → their turns and sums up to then."""
 
 
 class Session:
@@ -82,6 +89,21 @@ class Session:
         between."""
         before = self.state.copied_at
         return before is not None and 0 <= at - before < _PAUSE
+
+    def grown(self, sums: Mapping[str, Any]) -> dict[str, int | None]:
+        """Return by how much a thread's sums have grown since those before, and keep them."""
+        state = self.state
+        asked, answered, cached = (count_of(sums.get(name)) for name in SUMS)
+        before = state.total_input, state.total_output, state.total_cached
+        if (asked or 0) < before[0] or (answered or 0) < before[1]:
+            before = 0, 0, 0  # they have begun anew, all of them
+        state.total_input, state.total_output = asked or 0, answered or 0
+        state.total_cached = cached or 0
+        now = asked, answered, cached
+        return {
+            name: None if total is None else max(0, total - told)
+            for name, total, told in zip(SUMS, now, before, strict=True)
+        }
 
     @property
     def run_id(self) -> str:

@@ -249,6 +249,8 @@ def _error(error: object) -> ErrorFields:
     if executing:
         return ErrorFields(first_line(executing[3]) or executing[2], None, executing[2])
     inner = provider_error(_PREFIX.sub("", said.message, count=1))
+    if kind in _MODEL_ERRORS:
+        kind = inner.type or kind  # what the client raised says more than that it did
     return ErrorFields(inner.message or said.message, inner.http_status, kind)
 
 

@@ -211,10 +211,11 @@ class AntigravityDecoder:
             provider_error(message).write(failed)
             events.append(failed)
         found = _RETRIES_LEFT.search(text) or _RETRIES_LEFT.search(words)
+        left = int(found[1]) if found else None
         failure = events[-1]
-        if found and int(found[1]) < _RETRIES:
-            events.append(_retry(run, operation, failure, _RETRIES - int(found[1])))
-        elif failure.event_type == "model_call":
+        if left and left < _RETRIES:
+            events.append(_retry(run, operation, failure, _RETRIES - left))
+        elif left == 0 or failure.event_type == "model_call":
             error = ErrorFields(failure.error_message, failure.http_status, failure.error_type)
             events += run.close(self.state.open_runs, "failed", error)
         return events

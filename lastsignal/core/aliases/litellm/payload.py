@@ -19,6 +19,9 @@ from lastsignal.core.events import Event
 from lastsignal.core.timestamps import time_of
 
 _RETRIED = re.compile(r"LiteLLM Retried: (\d{1,6}) times(?:, LiteLLM Max Retries: (\d{1,6}))?")
+_MOST_RETRIES = 50  # told of one request, the latest; what is beyond says no more
+_BUDGET_ERROR = "BudgetExceededError"
+_AMOUNTS = re.compile(r"Current cost: (\d+(?:\.\d+)?), Max budget: (\d+(?:\.\d+)?)")
 _RETRIES_HEADER = "x-litellm-attempted-retries"
 _MCP_CALL = "call_mcp_tool"
 
@@ -85,7 +88,7 @@ class PayloadDecoder:
         error = _error_of(payload)
         error.write(end)
         before = [*_retries(payload, start), *_guardrail(payload, end)]
-        if mapping_of(payload.error_information).get("error_budget_entity_type"):
+        if _is_over_budget(payload, error):
             before.append(_budget(payload, end))
             end.status = "aborted"  # the gate refused the call: nothing was asked
         return [start, *before, end]
@@ -153,12 +156,12 @@ def _retries(payload: _Payload, start: Event) -> Iterator[Event]:
     retried = count_of(found[1] if found else headers.get(_RETRIES_HEADER))
     if not retried:
         return
-    retry = msgspec.structs.replace(start, event_type="retry", attempt=retried)
-    retry.metadata = {"max_attempts": int(found[2])} if found and found[2] else None
-    if payload.status == "failure":
-        error = _error_of(payload)
-        error.write(retry, "started")
-    yield retry
+    facts = {"max_attempts": int(found[2])} if found and found[2] else None
+    for attempt in range(max(1, retried - _MOST_RETRIES + 1), retried + 1):
+        retry = msgspec.structs.replace(start, event_type="retry", attempt=attempt, metadata=facts)
+        if payload.status == "failure":
+            _error_of(payload).write(retry, "started")
+        yield retry
 
 
 def _guardrail(payload: _Payload, end: Event) -> Iterator[Event]:
@@ -175,15 +178,23 @@ def _guardrail(payload: _Payload, end: Event) -> Iterator[Event]:
     yield audit
 
 
+def _is_over_budget(payload: _Payload, error: ErrorFields) -> bool:
+    """Whether the gateway's own gate refused the request; older versions name only the class."""
+    information = mapping_of(payload.error_information)
+    return error.type == _BUDGET_ERROR or bool(information.get("error_budget_entity_type"))
+
+
 def _budget(payload: _Payload, end: Event) -> Event:
     information = mapping_of(payload.error_information)
+    said = _AMOUNTS.search(text_of(information.get("error_message")) or end.error_message or "")
+    used, limit = (float(said[1]), float(said[2])) if said else (None, None)
     audit = msgspec.structs.replace(end, event_type="audit", operation="budget")
     audit.call_id, audit.parent_id, audit.duration_seconds = None, end.call_id, None
     audit.error_class = "budget"
     facts = {
         "entity": text_of(information.get("error_budget_entity_type")),
-        "budget_limit": amount_of(information.get("error_budget_limit")),
-        "used": amount_of(information.get("error_budget_spend")),
+        "budget_limit": amount_of(information.get("error_budget_limit")) or limit,
+        "used": amount_of(information.get("error_budget_spend")) or used,
     }
     audit.metadata = {name: value for name, value in facts.items() if value is not None}
     return audit
