@@ -81,6 +81,7 @@ OUTRIGHT = Table(
         r"|\bbilling\b|billing_|credit balance|(?:out of|more|enough|included) credits"
         r"|payment required|account_on_hold|plan and billing|(?:monthly|daily) quota"
         r"|usage limits?\b|\d-?(?:hour|day) limit reached|weekly limit"
+        r"|(?:hit|reached) your (?:(?:session|daily|monthly|plan|opus|sonnet) )?limit\b"
         r"|quota will reset (?:at|on|(?:after|in) (?:about )?\d+ ?[mhd])",
     ),
     (
@@ -88,7 +89,7 @@ OUTRIGHT = Table(
         r"(?:plan|subscription|account|tier) (?:does not|doesn't|lacks)\b"
         r"|not (?:included|available) (?:in|on|with) your (?:plan|tier)"
         r"|does(?: not|n't) have access to (?:the )?model|don'?t have access to the model"
-        r"|model_not_available",
+        r"|model_not_available|issue with the selected model",
     ),
     ("resource", r"disk quota exceeded"),
 )
@@ -101,6 +102,11 @@ BY_TYPE = Table(
     ("cancelled", r"cancel|interrupt|aborted$"),
     ("auth", r"authentication|unauthori[sz]ed|unauthenticated|credential|oauth|expired_?token"),
     ("permission", r"permission|forbidden|access_?denied|not_?allowed|approval"),
+    (
+        "connection",
+        r"^e(?:notfound|ai_again|conn\w+|pipe|hostunreach|netunreach|netdown|hostdown)$"
+        r"|^(?:err_tls_|cert_|unable_to_(?:verify|get)_|self_signed_cert|depth_zero_self)",
+    ),
     ("not_found", r"not_?found|nosuch|filenotfound|is_a_directory|isadirectory"),
     (
         "schema",

@@ -43,6 +43,7 @@ _MESSAGE_KEYS = (
     "error",
     "data",
     "exception",
+    "cause",
 )
 _TYPE_KEYS = (
     "type",

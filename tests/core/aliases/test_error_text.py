@@ -73,3 +73,10 @@ def test_what_holds_no_answer_stays_as_it_is(text: str) -> None:
 )  # fmt: skip
 def test_a_heading_is_passed_over_for_what_stands_below_it(text: str, message: str) -> None:
     assert unwrap_error(text).message == message
+
+
+def test_a_cause_says_what_the_error_around_it_does_not() -> None:
+    cause = {"code": "ECONNRESET", "path": "https://api.example/v1/messages", "errno": 0}
+
+    assert unwrap_error({"cause": cause}) == ErrorFields("ECONNRESET", None, "ECONNRESET")
+    assert unwrap_error({"message": "no answer", "cause": cause}).message == "no answer"
