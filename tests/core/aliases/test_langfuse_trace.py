@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from lastsignal.core.events import Event
 
 Read = Callable[..., tuple[list[Event], Any]]
@@ -222,3 +224,25 @@ def test_observations_come_alone_or_in_pages_too(read: Read) -> None:
     old = observation("a", "GENERATION", 1, 2, None, usage={"promptTokens": 4}, totalCost=0.5)
     events, _ = read(old)
     assert (events[1].input_tokens, events[1].cost_usd) == (4, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("details", "asked", "answered"),
+    [
+        ({"input": 40, "output": 6, "total": 46}, 40, 6),
+        (
+            {
+                "input": 40, "input_cached_tokens": 20, "cache_read_input_tokens": 900,
+                "output": 6, "output_reasoning_tokens": 3, "total": 969,
+            },
+            960, 9,
+        ),
+        ({"input": 40, "input_cached_tokens": 20, "output": 6, "total": 46}, 40, 6),
+        ({"cache_read_input_tokens": 900, "output": 6}, 900, 6),
+    ],
+)  # fmt: skip
+def test_cached_and_thought_tokens_count_where_they_are_told_beside_the_others(
+    read: Read, details: dict[str, int], asked: int, answered: int
+) -> None:
+    events, _ = read(export(observation("ask", "GENERATION", 0, 1, None, usageDetails=details)))
+    assert (events[-1].input_tokens, events[-1].output_tokens) == (asked, answered)

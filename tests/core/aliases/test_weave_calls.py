@@ -239,3 +239,19 @@ def test_a_client_asked_for_embeddings_calls_no_model_for_an_answer(read: Read) 
         end("run", 5),
     )
     assert {event.event_type for event in events} == {"agent_start", "agent_end"}
+
+
+def test_a_cost_is_that_of_the_model_by_the_name_of_its_answer(read: Read) -> None:
+    name = "model-x-2026-02-01"
+    summary = {
+        "usage": {name: USAGE["model-x"]},
+        "weave": {"costs": {name: COSTS["costs"]["model-x"]}},
+    }
+    events, _ = read(
+        {**start("agent", 0, None, "agent"), **end("agent", 5, **summary)},
+        {**start("ask", 1, "agent", "llm", model="model-x"), **end("ask", 2, **summary)},
+    )
+    assert [(event.operation, event.cost_usd) for event in events if event.cost_usd] == [
+        ("model-x", 0.75)
+    ]
+    assert sum(event.input_tokens or 0 for event in events) == 6

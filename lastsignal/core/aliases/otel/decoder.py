@@ -71,15 +71,15 @@ class SpanDecoder:
 
     def _ended(self, span: Span) -> list[Event] | Drop:
         state = self.state
-        reading = self._interpret(span)
+        reading = semantics.with_use(self._interpret(span), span.attributes)
         trace = reading.trace_id or span.trace_id
         identity = _identity(span, reading)
         if not state.is_new(identity):
             return Drop(_AGAIN)
         below = state.take(f"{span.trace_id}/{span.span_id}")
-        above = Below()
+        above, parent = Below(), f"{span.trace_id}/{span.parent_id}"
         if span.parent_id:
-            above = state.for_parent(f"{span.trace_id}/{span.parent_id}", trace)
+            above = state.for_parent(parent, trace)
         if span.is_outermost:
             state.note_outermost(trace)
         reading = _in_its_place(span, reading, below)
@@ -89,6 +89,9 @@ class SpanDecoder:
         events = _events(span, reading, outcome, above)
         if events and outcome.is_own_failure and not _names_nothing(reading):
             state.add_cause(trace, outcome.error.message)
+        used = below.own_use(reading)
+        if used and not state.is_told_elsewhere(trace, parent):
+            events.insert(max(0, len(events) - 1), emission.use_event(span, reading, used))
         above.add(reading, outcome, below, span)
         if state.has_started(identity):
             events = [one for one in events if one.event_type == "retry" or one.status != "started"]

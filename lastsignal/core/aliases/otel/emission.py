@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lastsignal.core.aliases.crashes import contradict, is_crash
 from lastsignal.core.aliases.error_text import ErrorFields
 from lastsignal.core.aliases.otel.failures import limit_of, limit_value
@@ -106,6 +108,16 @@ def own_failure(span: Span, reading: Reading, outcome: Outcome) -> Event:
 
 def _is_step(span: Span, reading: Reading) -> bool:
     return reading.kind == "chain" and span.parent_id is not None
+
+
+def use_event(span: Span, reading: Reading, used: Mapping[str, float]) -> Event:
+    """Return what a span used by its own sum, as no call tells it."""
+    event = _event(span, reading, "audit", "completed", span.end)
+    event.operation, event.call_id = "usage", None
+    event.parent_id = span.span_id or None if reading.kind == "agent" else span.parent_id or None
+    for name, amount in used.items():
+        setattr(event, name, amount)
+    return event
 
 
 def audit_event(span: Span, reading: Reading, outcome: Outcome) -> Event:

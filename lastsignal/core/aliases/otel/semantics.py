@@ -6,6 +6,9 @@ One span often follows several at once; the one that says more than plain GenAI 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import msgspec
 
 from lastsignal.core.aliases.otel import (
     failures,
@@ -17,7 +20,7 @@ from lastsignal.core.aliases.otel import (
     semantics_traceloop,
     semantics_vercel,
 )
-from lastsignal.core.aliases.otel.readings import Reading
+from lastsignal.core.aliases.otel.readings import Attributes, Reading, count, number
 from lastsignal.core.aliases.otel.spans import Span
 
 _CONVENTIONS: tuple[Callable[[Span], Reading | None], ...] = (
@@ -30,8 +33,24 @@ _CONVENTIONS: tuple[Callable[[Span], Reading | None], ...] = (
     semantics_plain.read,
 )
 
+_SUMS = {
+    "input_tokens": (
+        "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens",
+        "gen_ai.aggregated_usage.input_tokens", "ai.usage.inputTokens", "ai.usage.promptTokens",
+        "llm.token_count.prompt",
+    ),
+    "output_tokens": (
+        "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
+        "gen_ai.aggregated_usage.output_tokens", "ai.usage.outputTokens",
+        "ai.usage.completionTokens", "llm.token_count.completion",
+    ),
+}  # fmt: skip
+_COSTS = ("gen_ai.usage.cost", "operation.cost", "llm.cost.total")
+_NAMES_OF_USE = (*_SUMS["input_tokens"], *_SUMS["output_tokens"], *_COSTS)
+
 READS: frozenset[str] = frozenset().union(
     failures.READS,
+    _NAMES_OF_USE,
     semantics_maslab.READS,
     semantics_openinference.READS,
     semantics_traceloop.READS,
@@ -58,3 +77,15 @@ def read(span: Span) -> Reading:
         if found is not None:
             return found
     return _OTHER
+
+
+def with_use(reading: Reading, attributes: Attributes) -> Reading:
+    """Return the reading of an agent or a step with the sums that its span has, by any convention;
+    what a model's call used is part of its reading."""
+    is_call = reading.kind in ("model", "tool", "audit")
+    if is_call or not any(map(attributes.get, _NAMES_OF_USE)):
+        return reading
+    tokens = {name: count(attributes, *names) for name, names in _SUMS.items()}
+    sums: dict[str, Any] = {**tokens, "cost_usd": number(attributes, *_COSTS)}
+    known = {name: amount for name, amount in sums.items() if getattr(reading, name) is None}
+    return msgspec.structs.replace(reading, **known)

@@ -20,6 +20,10 @@ _MAX_TOOLS = 8
 _MAX_CAUSES = 8  # messages of one trace's failures; a wrapper repeats a recent one
 
 
+USE = ("input_tokens", "output_tokens", "cost_usd")
+"""What a reading says of what was used."""
+
+
 class Below(msgspec.Struct):
     """What happened directly below a span, looking through spans that are no calls."""
 
@@ -42,6 +46,24 @@ class Below(msgspec.Struct):
     error_type: str | None = None
     http_status: int | None = None
     """Of the latest of those model failures."""
+    told: list[str] = []
+    """What of `USE` the models' calls below have told, however deep."""
+    used: dict[str, float] = {}
+    """Of what they have not: what the agents below have told of themselves."""
+
+    def own_use(self, reading: Reading) -> dict[str, float]:
+        """Return what a span used by its own sum, of which nothing below has told.
+
+        A sum repeats what the calls below it have told, and says it alone where they have not.
+        """
+        if reading.kind not in ("agent", "chain"):
+            return {}
+        grown = {
+            name: (getattr(reading, name) or 0) - self.used.get(name, 0)
+            for name in USE
+            if name not in self.told
+        }
+        return {name: amount for name, amount in grown.items() if amount > 0}
 
     def add(self, reading: Reading, outcome: Outcome, below: Below, span: Span) -> None:
         """Note what one of the spans below was, and how it ended."""
@@ -56,7 +78,17 @@ class Below(msgspec.Struct):
         elif not is_call:
             self.models |= below.models
             self.tools = [*self.tools, *below.tools][-_MAX_TOOLS:]
+        self._add_use(reading, below)
         self._add_failure(reading, outcome, below, span)
+
+    def _add_use(self, reading: Reading, below: Below) -> None:
+        told = set(self.told) | set(below.told)
+        if reading.kind == "model":
+            told |= {name for name in USE if getattr(reading, name)}
+        self.told = sorted(told)
+        for more in (below.used, below.own_use(reading)):
+            for name, amount in more.items():
+                self.used[name] = self.used.get(name, 0) + amount
 
     def _add_attempt(self, outcome: Outcome, span: Span) -> None:
         if outcome.status != "failed":
@@ -128,6 +160,13 @@ class Surroundings(msgspec.Struct):
             note = self.below[key] = Below(trace)
             _bound(self.below)
         return note
+
+    def is_told_elsewhere(self, trace: str, parent: str) -> bool:
+        """Whether calls of a trace have told what they used to spans that have not come, but for
+        this parent: they may lie within any span that has."""
+        return any(
+            note.told for key, note in self.below.items() if note.trace == trace and key != parent
+        )
 
     def note_outermost(self, trace: str) -> None:
         """Remember that nothing of this source encloses what has come of a trace."""

@@ -218,12 +218,19 @@ def _status_of(span: Span, kind: Kind, hidden: tuple[Status, ErrorFields] | None
     return hidden[0] if hidden else None
 
 
-def _tokens(raw: _Observation, name: str, old_name: str) -> int | None:
-    for usage in (mapping_of(raw.usageDetails), mapping_of(raw.usage)):
-        found = count_of(usage.get(name, usage.get(old_name)))
-        if found is not None:
-            return found
-    return None
+def _tokens(raw: _Observation, side: str, old_name: str) -> int | None:
+    """Return how many tokens went in or came out.
+
+    Those of a kind with a name of its own (cached, thought, heard) are left out of the plain count,
+    unless the plain counts alone make up the total.
+    """
+    details, usage = mapping_of(raw.usageDetails), mapping_of(raw.usage)
+    plain_in, plain_out = (count_of(details.get(name)) or 0 for name in ("input", "output"))
+    found = count_of(details.get(side, details.get(old_name)))
+    kinds = [count_of(many) or 0 for name, many in details.items() if side in name and name != side]
+    if kinds and plain_in + plain_out != count_of(details.get("total")):
+        found = (found or 0) + sum(kinds)
+    return count_of(usage.get(side, usage.get(old_name))) if found is None else found
 
 
 def _cost(raw: _Observation) -> float | None:

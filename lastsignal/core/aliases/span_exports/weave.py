@@ -249,7 +249,9 @@ def interpret(span: Span) -> Reading:
     error = _error(call.exception)
     usage = mapping_of(at(call.summary, "usage"))
     model = started.model or (next(iter(usage)) if len(usage) == 1 else None)
-    used = mapping_of(usage.get(model or "")) or mapping_of(next(iter(usage.values()), None))
+    # calls around a model's have its usage added up, and come before it
+    used = usage.get(model or "") or next(iter(usage.values()), None) if kind == "model" else None
+    used = mapping_of(used)
     is_tool = started.kind == "tool"
     is_contradicted = bool(error.message) and _is_contradicted(call)
     return Reading(
@@ -259,7 +261,7 @@ def interpret(span: Span) -> Reading:
         model=model if kind == "model" else None,
         input_tokens=count_of(used.get("prompt_tokens", used.get("input_tokens"))),
         output_tokens=count_of(used.get("completion_tokens", used.get("output_tokens"))),
-        cost_usd=_cost(call.summary, model),
+        cost_usd=_cost(call.summary) if kind == "model" else None,
         arguments=started.arguments_hash if kind == "tool" else None,
         output=value_of(call.output) if is_tool else None,
         status="failed" if kind == "audit" and span.status == "error" else None,
@@ -271,9 +273,15 @@ def interpret(span: Span) -> Reading:
     )
 
 
-def _cost(summary: object, model: str | None) -> float | None:
-    costs = at(summary, "weave", "costs", model or "")
-    parts = [amount_of(at(costs, f"{side}_tokens_total_cost")) for side in ("prompt", "completion")]
+def _cost(summary: object) -> float | None:
+    """Return what a call cost; its models stand under the names by which their answers call them,
+    which may be longer than that by which one was asked."""
+    costs = mapping_of(at(summary, "weave", "costs")).values()
+    parts = [
+        amount_of(at(cost, f"{side}_tokens_total_cost"))
+        for cost in costs
+        for side in ("prompt", "completion")
+    ]
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 

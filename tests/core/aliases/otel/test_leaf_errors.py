@@ -187,11 +187,6 @@ def test_a_tool_call_told_on_both_sides_counts_once(span: Any, read: Any) -> Non
     ]
 
 
-def test_tokens_of_an_agent_are_a_sum_and_stay_out(span: Any, read: Any) -> None:
-    events = read(agent(span, 1, gen_ai__usage__input_tokens=900))
-    assert [event.input_tokens for event in events] == [None, None]
-
-
 @pytest.mark.parametrize(
     ("kind", "status"),
     [
