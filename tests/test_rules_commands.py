@@ -168,8 +168,8 @@ def test_relations_that_never_hold(warned: Lint) -> None:
         "`explains` of an info rule is never used: information excuses nothing"
     ]
     only_search = {"event_type": "tool_result", "status": "failed", "operation": "search"}
-    assert warned(where=only_search, explains=["guardrail_tripped"]) == [
-        "`guardrail_tripped` is never of the same operation as this rule"
+    assert warned(where=only_search, explains=["heartbeat_lost"]) == [
+        "`heartbeat_lost` is never of the same operation as this rule"
     ]
 
 
