@@ -75,13 +75,17 @@ _OF_CODE = frozenset(
 )
 """Exceptions by which a program's own mistakes show."""
 
-_CODE_OF: dict[str, frozenset[str]] = {
-    "process_error": _OF_CODE,
-    "agent_end": _OF_CODE,
-    "model_call": frozenset({"attributeerror", "indexerror", "nameerror", "valueerror"}),
+_CODE_OF: dict[str, tuple[str, frozenset[str]]] = {
+    "process_error": ("crash", _OF_CODE),
+    "agent_end": ("crash", _OF_CODE),
+    "model_call": ("crash", frozenset({"attributeerror", "indexerror", "nameerror", "valueerror"})),
+    "tool_call": ("tool_error", _OF_CODE),
+    "tool_result": ("tool_error", _OF_CODE),
+    "retry": ("unknown", _OF_CODE),
 }
-"""Where they are just that; an end repeats what its run died of. A tool's speak of what it was
-called with, and a model's answer that lacks a key, or is of another type, cannot be parsed."""
+"""What they are where, unless their words say more; an end repeats what its run died of. A model's
+answer that lacks a key, or is of another type, cannot be parsed. A tool raises them for arguments
+that it cannot use as for its own mistakes: it has refused its arguments where it says so."""
 
 _FALLBACK = {"tool_result": "tool_error", "tool_call": "tool_error", "process_error": "crash"}
 
@@ -117,9 +121,10 @@ def classify(
         if 400 <= http_status <= 499:
             return "invalid_request"
     by_type = BY_TYPE.first(error_type) if error_type else None
-    if error_type and _bare(error_type) in _CODE_OF.get(event_type, ()):
-        by_type = "crash"  # no answer and no request was wrong: the program was
-    if by_type and by_type not in ("tool_error", "server_error", "crash"):
+    of_code, names = _CODE_OF.get(event_type, ("", frozenset()))
+    if error_type and _bare(error_type) in names:
+        by_type = of_code  # no answer and no request was wrong: the program was
+    if by_type and by_type not in ("tool_error", "server_error", "crash", "unknown"):
         return by_type
     by_text = BY_TEXT.first(message) if message else None
     return by_text or by_type or _FALLBACK.get(event_type, "unknown")

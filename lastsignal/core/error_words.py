@@ -164,6 +164,7 @@ BY_TEXT = Table(
         r"validation error|does not match (?:the )?schema|invalid json|json ?decode"
         r"|missing \d* ?required|is a required property|fields? (?:is )?required"
         r"|(?:missing|unexpected) (?:keyword|parameter|argument|property)|invalid arguments for"
+        r"|positional arguments? but|(?:argument|parameter) .{1,60}\b(?:must|should|cannot) be\b"
         r"|input should be|(?:failed|unable|could not|cannot) (?:to )?parse|not valid json"
         r"|expecting (?:value|property name|',' delimiter)|unterminated string"
         r"|unexpected (?:token|end) .{0,20}json|pars(?:er|ing) ?(?:exception|error)",

@@ -243,8 +243,16 @@ def test_what_is_said_outright_comes_first_then_code_type_and_words(
         ("model_call", "ValueError", "no answers left", "crash"),
         ("model_call", "ValueError", "API key not valid", "auth"),
         ("model_call", "KeyError", "'rows'", "schema"),
-        ("tool_result", "KeyError", "'rows'", "schema"),
-        ("tool_result", "ValueError", "no such colour", "invalid_request"),
+        ("tool_result", "ValueError", "no such colour", "tool_error"),
+        ("tool_result", "KeyError", "'rows'", "tool_error"),
+        ("tool_result", "TypeError", "'NoneType' object is not iterable", "tool_error"),
+        ("tool_result", "ValueError", "HTTP 429 Too Many Requests", "rate_limit"),
+        ("tool_result", "ValueError", "invalid value for `city`", "invalid_request"),
+        ("tool_result", "ValueError", "argument `rows` must be positive, and is -1", "schema"),
+        ("tool_result", "TypeError", "f() got an unexpected keyword argument 'x'", "schema"),
+        ("tool_result", "TypeError", "f() takes 1 positional argument but 2 were given", "schema"),
+        ("tool_result", "ValidationError", "1 error", "schema"),
+        ("retry", "ValueError", "no such colour", "unknown"),
     ],
 )
 def test_a_failure_by_the_program_s_own_mistake_is_a_crash(

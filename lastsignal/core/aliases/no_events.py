@@ -16,6 +16,15 @@ _NOT_TEXT = ("binary", "nul_block")
 _NO_JSON = ("not_json", "not_an_object", "blank")
 _DAMAGED = ("torn_line", "invalid_json")
 
+_WITHOUT_SPANS = {"otlp_logs": "log records", "otlp_metrics": "metrics"}
+_SESSIONS = {
+    b"claude-code": "`~/.claude/projects/**/*.jsonl`",
+    b"codex": "`~/.codex/sessions/**/rollout-*.jsonl`",
+    b"gemini-cli": "`~/.gemini/tmp/*/chats/*`",
+    b"qwen-code": "`~/.qwen/projects/*/chats/*.jsonl`",
+}
+"""The names of services whose agents keep sessions → where."""
+
 _SEE_FORMATS = "`lastsignal formats` lists what is read and where it is written"
 
 
@@ -38,10 +47,24 @@ def advise(reader: Reader, head: bytes) -> str | None:
             " it with a record that shows it"
         )
     if reader.formats:
+        signals = _WITHOUT_SPANS.keys() & reader.skipped.keys()
+        if signals:
+            return _without_spans(min(signals), head)
         return _nothing_told(list(reader.formats), reader.skipped)
     if not reader.skipped and not reader.records:
         return "it is empty; does the agent write elsewhere, or only when its run ends?"
     return _by_reason(reader.skipped, reader.heads)
+
+
+def _without_spans(signal: str, head: bytes) -> str:
+    """Return where a run stands whose log records or metrics were exported."""
+    own = next((at for name, at in _SESSIONS.items() if name in head), None)
+    rest = f", or name the sessions that the agent keeps itself, {own}" if own else ""
+    return (
+        f"it holds OpenTelemetry's {_WITHOUT_SPANS[signal]}, and runs are read from its spans;"
+        " export those, too (`OTEL_TRACES_EXPORTER=otlp`, and a collector's file exporter in a"
+        f" pipeline of traces){rest}"
+    )
 
 
 def _nothing_told(formats: Sequence[str], skipped: Mapping[str, int]) -> str:

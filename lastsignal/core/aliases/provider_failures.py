@@ -14,7 +14,7 @@ from lastsignal.core.events import EventType
 
 _CLIENT_TEXT = re.compile(
     r"(?:litellm|openai|anthropic|groq|botocore|google\.(?:genai|api_core))\."
-    r"|(?:\w+\(['\"])?Error code: [45]\d\d - [{\[]|API Error\b"
+    r"|(?:\w+\(['\"])?Error code: [45]\d\d - [{\[]|API Error\b|LLM (?:request|call|error)\b"
 )
 """What clients put before a provider's answer: their own name, or its status code."""
 _CLIENT_WORDS = frozenset({"Request timed out.", "Connection error."})

@@ -37,6 +37,17 @@ def read(data: bytes, ladder: tuple[Dialect, ...] = LADDER) -> Reader:
         (b'{"foo": \n{"bar": \n{"baz": \n', "damaged or cut off"),
         (b"\x00\x01\x02\x03\xff" * 30 + b"\n", "it is no text"),
         (b'{"type":"thread.started","thread_id":"t"}\n', "it is codex_exec, but no record tells"),
+        (
+            b'{"resourceLogs":[{"scopeLogs":[]}]}\n',
+            "OpenTelemetry's log records, and runs are read",
+        ),
+        (b'{"resourceLogs":[{"scopeLogs":[]}]}\n', "`OTEL_TRACES_EXPORTER=otlp`"),
+        (b'{"resourceMetrics":[]}\n', "OpenTelemetry's metrics"),
+        (
+            b'{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":'
+            b'{"stringValue":"claude-code"}}]}}]}\n',
+            "`~/.claude/projects/**/*.jsonl`",
+        ),
     ],
 )
 def test_an_input_without_events_is_told_what_to_do(data: bytes, words: str) -> None:

@@ -277,6 +277,18 @@ def test_telemetry_tells_a_failure_once(read: Read) -> None:
     assert (events[1].http_status, events[1].error_class) == (429, "rate_limit")
 
 
+def test_telemetry_of_a_request_that_timed_out_tells_of_the_model_s_call(read: Read) -> None:
+    events, _ = read(
+        telemetry(1, "agent.start"),
+        telemetry(2, "tool.end", toolName="exec", success=False, error="disk full"),
+        telemetry(3, "agent.end", success=False, error="LLM request timed out."),
+    )
+    assert shape(events)[2:] == [
+        ("model_call", "model", "failed"), ("agent_end", "main", "failed"),
+    ]  # fmt: skip
+    assert {event.error_class for event in events[2:]} == {"timeout"}
+
+
 @pytest.mark.parametrize(
     ("said", "status", "message"),
     [

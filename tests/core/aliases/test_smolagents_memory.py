@@ -73,7 +73,7 @@ def test_a_tool_that_raised_is_named_by_the_answer_or_by_the_error(read: Read) -
         ("tool_result", "search", "failed"),
     ]
     assert (events[3].error_message, events[3].error_type) == ("bad page", "ValueError")
-    assert (events[3].call_id, events[3].error_class) == ("c1", "invalid_request")
+    assert (events[3].call_id, events[3].error_class) == ("c1", "tool_error")
     unknown = {
         "type": "AgentToolExecutionError",
         "message": "Unknown tool fly, should be one of: x.",

@@ -105,6 +105,7 @@ def test_what_the_harness_shows_of_a_failure_is_a_failed_result(
         ("submitted (exit_cost)", "", ("audit", "budget", "budget")),
         ("exit_total_execution_time", "", ("audit", "time_limit", "unknown")),
         ("exit_context", "", ("model_call", "model-x", "context_length")),
+        ("exit_format", "", ("model_call", "model-x", "schema")),
         ("exit_command_timeout", "", ("tool_result", "ls", "timeout")),
         (
             "exit_api",
@@ -129,7 +130,9 @@ def test_an_exit_is_told_by_what_caused_it(
     assert (end.event_type, end.status) == ("agent_end", "failed")
 
 
-@pytest.mark.parametrize("status", ["exit_api", "exit_context", "exit_cost", "exit_error"])
+@pytest.mark.parametrize(
+    "status", ["exit_api", "exit_context", "exit_cost", "exit_error", "exit_format"]
+)
 def test_a_bare_exit_beside_a_submission_fails_the_run_and_names_no_cause(
     read: Read, status: str
 ) -> None:
@@ -145,7 +148,7 @@ def test_a_bare_exit_beside_a_submission_fails_the_run_and_names_no_cause(
     assert events[-1].metadata is None
 
 
-def test_exits_that_only_end_the_run_have_no_failure_of_their_own(read: Read) -> None:
+def test_an_exit_for_its_format_repeats_the_answer_that_could_not_be_read(read: Read) -> None:
     events, _ = read(trajectory(step("", ""), step("exit_format", ""), status="exit_format"))
     assert shape(events) == [
         ("agent_start", "SWE-agent", "started"),

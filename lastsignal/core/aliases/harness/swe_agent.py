@@ -29,7 +29,12 @@ _ABSENT = msgspec.Raw(b"")
 _PROGRAM = re.compile(r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*)*(\S{1,200})")
 _AFTER_LIMIT = re.compile(r"submitted \((\w+)\)")
 _LIMITS = {"exit_cost": "budget", "exit_total_execution_time": "time_limit"}
-_OF_MODEL = frozenset({"exit_api", "exit_context"})
+_OF_MODEL = {
+    "exit_api": None,
+    "exit_context": "ContextWindowExceeded",
+    "exit_format": "FormatError",
+}
+"""What ended the run was the model's call or its answer → the type of that error."""
 _CRASHES = frozenset({"exit_api", "exit_error", "exit_environment_error"})
 _SAID = {
     "exit_api": "Exit due to retry error: the model's provider kept failing",
@@ -230,9 +235,10 @@ class _Reader:
             cost = amount_of(at(self._info, "model_stats", "instance_cost"))
             facts = {"total_cost_usd": cost} if cost and reason == "exit_cost" else None
             self.run.add("audit", "failed", error, operation=_LIMITS[reason], metadata=facts)
+        elif reason == "exit_format" and self._answer and self._answer.status == "failed":
+            pass  # the answer that could not be read has been told
         elif reason in _OF_MODEL:
-            if reason == "exit_context":
-                error = ErrorFields(error.message, None, "ContextWindowExceeded")
+            error = ErrorFields(error.message, None, _OF_MODEL[reason] or reason)
             model = self._model
             self.run.add("model_call", "failed", error, operation=model or "model", model=model)
         elif reason == "exit_command_timeout":

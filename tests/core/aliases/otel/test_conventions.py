@@ -502,7 +502,7 @@ def test_google_adk_model_spans_that_wait_for_a_failing_tool_completed(
         span("agent_run [helper]", 1, gcp__vertex__agent__invocation_id="i", **raised),
     )
     assert failures(events) == [
-        ("tool_result", "fares", "invalid_request"),
+        ("tool_result", "fares", "tool_error"),
         ("agent_end", "helper", "crash"),
     ]
 

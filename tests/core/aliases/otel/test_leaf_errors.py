@@ -152,7 +152,7 @@ def test_a_tool_that_fails_after_its_inner_call_recovered_fails_itself(
         chat(span, 4, 2, at=(0.3, 0.5)),
         tool(span, 2, 1, status="ERROR", raised=("ValueError", "bad row")),
     )
-    assert failures(events)[-1] == ("tool_result", "lookup", "invalid_request")
+    assert failures(events)[-1] == ("tool_result", "lookup", "tool_error")
 
 
 def test_a_model_call_told_by_two_libraries_counts_once(span: Any, read: Any) -> None:
