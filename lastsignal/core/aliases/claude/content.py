@@ -68,29 +68,31 @@ class ContentState(msgspec.Struct):
     open_runs: dict[str, float] = {}
 
 
+def answer_of(message: Message, fallback_id: object) -> dict[str, Any]:
+    """Return the fields of the event of a message's call, as this record tells it."""
+    model = model_of(message)
+    return {
+        "operation": model or UNNAMED_MODEL,
+        "model": model,
+        "call_id": text_of(message.id) or text_of(fallback_id),
+        "input_tokens": input_tokens(message.usage),
+        "output_tokens": count_of(mapping_of(message.usage).get("output_tokens")),
+        "finish_reason": None
+        if message.stop_reason is msgspec.UNSET
+        else text_of(message.stop_reason),
+        "metadata": cache_facts(message.usage) or None,
+    }
+
+
 def model_call(state: ContentState, run: Run, message: Message, fallback_id: object) -> list[Event]:
     """Return the completed model call of a message, once for all of its lines."""
-    call_id = text_of(message.id) or text_of(fallback_id)
-    model = model_of(message)
+    call = answer_of(message, fallback_id)
+    call_id, model = call["call_id"], call["model"]
     if model:
         replace(state.models, run.run_id, model)
     if call_id and not remember(state.messages, f"{run.trace_id}/{call_id}", True):
         return []
-    return [
-        run.event(
-            event_type="model_call",
-            status="completed",
-            operation=model or UNNAMED_MODEL,
-            model=model,
-            call_id=call_id,
-            input_tokens=input_tokens(message.usage),
-            output_tokens=count_of(mapping_of(message.usage).get("output_tokens")),
-            finish_reason=None
-            if message.stop_reason is msgspec.UNSET
-            else text_of(message.stop_reason),
-            metadata=cache_facts(message.usage) or None,
-        )
-    ]
+    return [run.event(event_type="model_call", status="completed", **call)]
 
 
 def failed_model_call(state: ContentState, run: Run, line: Line, message: Message) -> Event:

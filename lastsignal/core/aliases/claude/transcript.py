@@ -11,14 +11,13 @@ from typing import Any
 
 import msgspec
 
+from lastsignal.core.aliases.claude.answers import AnswerState, end_answer, tell_answer
 from lastsignal.core.aliases.claude.content import (
     AGENT,
     UNNAMED_MODEL,
-    ContentState,
     as_told,
     failed_model_call,
     is_interruption,
-    model_call,
     tool_calls,
     tool_results,
 )
@@ -50,15 +49,13 @@ _SWITCHES = frozenset({"model_fallback", "model_refusal_fallback"})
 _decode_line = msgspec.json.Decoder(Line).decode
 
 
-class TranscriptState(ContentState):
+class TranscriptState(AnswerState):
     """Adds what tells turns and sub-agents apart."""
 
     ended: dict[str, str] = msgspec.field(default_factory=dict)
     """The message that closed a run: its further lines do not open the next one."""
     saw_main: bool = False
     """A source with nothing but side-chain records is a sub-agent's own file."""
-    saw_stop_reason: bool = False
-    """Newer clients leave the reason out on all but a message's last line, old ones always."""
 
 
 def recognise(value: Any) -> bool:
@@ -153,7 +150,7 @@ class TranscriptDecoder:
         events = self._open(run) if calls or not has_ended else []
         if events and has_ended:  # by a line that was not its last
             events[0].metadata = {GOES_ON: True}
-        events += model_call(self.state, run, message, line.requestId or line.uuid)
+        events += tell_answer(self.state, run, message, line.requestId or line.uuid, blocks)
         events += calls
         events += tool_results(self.state, run, blocks, line)
         if message.stop_reason == "refusal":
@@ -165,7 +162,7 @@ class TranscriptDecoder:
         return events or Drop("further_block")
 
     def _user(self, run: Run, line: Line, message: Message, blocks: list[Block]) -> Decoded:
-        events = tool_results(self.state, run, blocks, line)
+        events = end_answer(self.state, run) + tool_results(self.state, run, blocks, line)
         if is_interruption(line, message, blocks):
             events += self._close(run, "aborted")
         if events:
@@ -180,6 +177,11 @@ class TranscriptDecoder:
         ):
             raise NotThisDialect
         run = self._run_of(line)
+        ended = end_answer(self.state, run)
+        told = self._notice(run, line)
+        return (ended or told) if isinstance(told, Drop) else ended + told
+
+    def _notice(self, run: Run, line: Line) -> Decoded:
         if line.subtype == "api_error":
             return [*self._open(run), self._retry(run, line)]
         if line.subtype == "turn_duration":
