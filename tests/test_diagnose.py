@@ -396,3 +396,37 @@ def test_a_record_that_tells_of_several_attempts_stands_once_in_the_evidence(
     text = capsys.readouterr().out
     assert "refused for its rate limit 4 times in 3.5 s" in text
     assert "and 3 more" not in text
+
+
+def _run_that_got_over_a_refusal(error_type: str) -> list[dict[str, Any]]:
+    def call(second: float, **fields: Any) -> dict[str, Any]:
+        model = {"event_type": "model_call", "operation": "m-7", "call_id": f"c{second}"}
+        return {"timestamp": 1760000000 + second, "trace_id": "r1", **model, **fields}
+
+    refused = {"status": "failed", "http_status": 429, "error_message": "slow down"}
+    hung = {"event_type": "tool_result", "operation": "fetch", "status": "failed"}
+    return [
+        START,
+        call(1, **refused),
+        call(3, **refused),
+        call(5, status="completed"),
+        call(6, **hung, error_message="timed out after 1 s"),
+        {**END, "status": "failed", "error_type": error_type, "error_message": "gave up"},
+    ]
+
+
+def test_a_run_that_ends_of_what_it_had_got_over_has_that_for_its_cause() -> None:
+    _, (trace,) = diagnosed(write("t.jsonl", *_run_that_got_over_a_refusal("RateLimitError")))
+
+    assert told(trace)[:2] == ("rate_limit_exhausted", [2, 3])
+    assert (trace["cause"]["severity"], trace["cause"]["healed"]) == ("critical", False)
+    assert [one["rule"] for one in trace["other"]] == ["tool_timeout"]
+
+
+@pytest.mark.parametrize("error_type", ["RuntimeError", "TimeoutError"])
+def test_a_run_that_ends_of_something_else_has_got_over_it(error_type: str) -> None:
+    _, (trace,) = diagnosed(write("t.jsonl", *_run_that_got_over_a_refusal(error_type)))
+
+    assert told(trace)[:2] == ("tool_timeout", [5])
+    (healed,) = [one for one in trace["other"] if one["rule"] == "rate_limit_exhausted"]
+    assert (healed["severity"], healed["healed"]) == ("info", True)

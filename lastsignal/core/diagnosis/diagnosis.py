@@ -18,6 +18,11 @@ from lastsignal.core.rules.windows.silence import SilenceWindow
 Outcome = Literal["succeeded", "failed", "recovered", "aborted", "unfinished"]
 
 
+_OF_PROVIDERS = frozenset(
+    {"auth", "budget", "content_filter", "context_length", "overloaded", "quota", "rate_limit"}
+)
+"""Classes of failures that calls of a provider have, and hardly anything else."""
+
 WELL: tuple[Outcome, ...] = ("succeeded", "recovered")
 
 
@@ -82,9 +87,10 @@ def diagnose_trace(
     rules = {rule.id: rule for rule in engine.rules}
     fired = [group for group in [*trace.groups.values(), *shared] if group.is_open]
     outcome = outcome_of(trace, bool(fired))
+    serious = [group for group in fired if by_key[group.rule].text.severity != "info"]
+    returned = {id(group) for group in _returned(trace, serious)}
     findings = [
-        finding_of(by_key[group.rule], group, _effective(by_key[group.rule], group, outcome))
-        for group in fired
+        _finding(by_key[group.rule], group, outcome, id(group) in returned) for group in fired
     ]
     findings.sort(key=lambda finding: (finding.first_seen, finding.opened_at, finding.rule))
     cause, symptoms, other = explain(findings, rules)
@@ -110,6 +116,33 @@ def diagnose_trace(
         timeline=_timeline(trace) if cause is not None or outcome not in WELL else [],
         wasted=_wasted(trace, fired, cause),
     )
+
+
+def _finding(rule: Rule, group: Group, outcome: Outcome, has_returned: bool) -> Finding:
+    is_healed = group.healed and not has_returned
+    found = finding_of(rule, group, _effective(rule, is_healed, outcome))
+    return msgspec.structs.replace(found, healed=is_healed)
+
+
+def _returned(trace: TraceState, fired: Sequence[Group]) -> list[Group]:
+    """Return what had healed, and is what the run's failed end is told to be of.
+
+    An end may name the class of its error and say no more ("gave up"). Of a class that only calls
+    of a provider have, that is the failure which was got over last.
+    """
+    if trace.end is None or trace.end_status != "failed":
+        return []
+    classes = {_place(mark): (mark.facts or {}).get("error_class") for mark in trace.timeline}
+    end = _place(trace.end)
+    said = classes.pop(end, None)
+    alike = [one for one in fired if said and classes.get(_place(one.marks[-1])) == said]
+    if said not in _OF_PROVIDERS or not all(one.healed for one in alike):
+        return []
+    return alike
+
+
+def _place(mark: Mark) -> tuple[str, int, str]:
+    return mark.source, mark.offset, mark.event_type
 
 
 def outcome_of(trace: TraceState, fired: bool) -> Outcome:
@@ -220,10 +253,10 @@ def _reach(root: Finding, findings: Sequence[Finding], rules: Mapping[str, Rule]
     return reached
 
 
-def _effective(rule: Rule, group: Group, outcome: Outcome) -> Severity:
+def _effective(rule: Rule, is_healed: bool, outcome: Outcome) -> Severity:
     """Lower the severity where things went well again: trouble that healed is no alarm."""
     severity = rule.text.severity
-    if group.healed:
+    if is_healed:
         return "info"
     if outcome in WELL and severity != "info":
         return SEVERITIES[SEVERITIES.index(severity) - 1]

@@ -139,3 +139,21 @@ def test_the_state_survives_a_restart() -> None:
     events = restored.decode(msgspec.json.encode(answer(4, {"text": "done"})))
     assert isinstance(events, list)
     assert [event.event_type for event in events] == ["retry", "model_call", "agent_end"]
+
+
+def test_an_error_that_stands_in_the_chat_ends_the_turn_where_one_beside_it_may_be_retried(
+    read: Read,
+) -> None:
+    refused = {"status_code": 429, "error_message": "slow down"}
+    said = record(4, "assistant", [{"text": "[API Error: slow down (Status: 429)]"}])
+    retried, _ = read(PROMPT, api_error(2, **refused))
+    events, _ = read(PROMPT, api_error(2, **refused), said)
+    assert shape(retried) == [
+        ("agent_start", "qwen-code", "started"),
+        ("model_call", "q-max", "failed"),
+    ]
+    assert shape(events)[2:] == [
+        ("retry", "q-max", "started"),
+        ("model_call", "q-max", "failed"),
+        ("agent_end", "qwen-code", "failed"),
+    ]

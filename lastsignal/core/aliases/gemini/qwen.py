@@ -124,7 +124,9 @@ class QwenDecoder:
         text = next((text for part in parts if isinstance(text := part.get("text"), str)), "")
         api_error = None if calls or usage else _API_ERROR.match(text)
         if api_error:
-            return events + self._failed(run, provider_error(api_error[1]))
+            # it stands in the chat when the client has given up
+            events += self._failed(run, provider_error(api_error[1]))
+            return events + give_up(state.streaks, state.open_runs, run)
         events += after_failure(state.streaks, run, model)
         events.append(_model_call(run, text_of(line.uuid), model, usage, bool(calls)))
         for call in calls:
