@@ -38,7 +38,7 @@ def ended(subtype: str = "success", **fields: Any) -> dict[str, Any]:
     return {
         "type": "result", "subtype": subtype, "session_id": SESSION, "is_error": False,
         "num_turns": 2, "duration_ms": 4500, "total_cost_usd": 0.25,
-        "usage": {"input_tokens": 999, "output_tokens": 999}, "permission_denials": [], **fields,
+        "permission_denials": [], **fields,
     }  # fmt: skip
 
 

@@ -44,6 +44,8 @@ class Result(msgspec.Struct, gc=False):
     terminal_reason: Any = None
     stop_reason: Any = None
     permission_denials: Any = None
+    usage: Any = None
+    modelUsage: Any = None
 
     def cost(self) -> float | None:
         """What the session has cost in US dollars, by any of the names that it has had."""

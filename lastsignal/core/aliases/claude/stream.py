@@ -23,11 +23,12 @@ from lastsignal.core.aliases.claude.content import (
 )
 from lastsignal.core.aliases.claude.records import ABSENT, Block, Line, blocks_of, message_of
 from lastsignal.core.aliases.claude.result import Outcome, Result, outcome_of
+from lastsignal.core.aliases.claude.sums import Spent
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect, holds
 from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.error_text import http_status_of, unwrap_error
 from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, mapping_of, text_of
-from lastsignal.core.aliases.session_runs import Run, close_run, open_run, replace
+from lastsignal.core.aliases.session_runs import Run, close_run, open_run, remember, replace
 from lastsignal.core.events import Event
 from lastsignal.core.timestamps import time_of
 
@@ -56,8 +57,8 @@ class StreamState(ContentState):
 
     failed: dict[str, bool] = msgspec.field(default_factory=dict)
     """Runs whose failing call has a record of its own: the result only repeats it."""
-    spent: dict[str, float] = msgspec.field(default_factory=dict)
-    """The cost that a session's earlier results have reported: the total is cumulative."""
+    used: dict[str, Spent] = msgspec.field(default_factory=dict)
+    """What sessions have used."""
 
 
 _decode_line = msgspec.json.Decoder(StreamLine).decode
@@ -171,7 +172,9 @@ class StreamDecoder:
             return [*self._open(run), as_told(failed)]
         events = self._open(run)
         if message.model != "<synthetic>":
-            events += model_call(self.state, run, message, line.uuid)
+            answer = model_call(self.state, run, message, line.uuid)
+            self._spent(run).note(answer)
+            events += answer
         events += tool_calls(self.state, run, blocks)
         events += tool_results(self.state, run, blocks, line)
         return events or Drop("further_block")
@@ -210,27 +213,14 @@ class StreamDecoder:
         if outcome.leaf is not None and not (outcome.repeats and run.run_id in self.state.failed):
             events.append(run.event(**outcome.leaf))
         self.state.failed.pop(run.run_id, None)
-        events += close_run(self.state.open_runs, self._end(run, result, outcome))
+        rest, cost = self._spent(run).settle(run, result.cost(), result.usage, result.modelUsage)
+        events += rest
+        events += close_run(self.state.open_runs, _end(run, result, outcome, cost))
         return events
 
-    def _end(self, run: Run, result: Result, outcome: Outcome) -> Event:
-        milliseconds = amount_of(result.duration_ms)
-        total = result.cost()
-        before = self.state.spent.get(run.run_id, 0.0)
-        cost = None if total is None else total - before if total >= before else total
-        if total is not None:
-            replace(self.state.spent, run.run_id, total)
-        end = run.boundary(
-            event_type="agent_end",
-            status=outcome.status,
-            error_message=outcome.error.message,
-            error_type=outcome.error.type,
-            http_status=outcome.error.http_status,
-            duration_seconds=None if milliseconds is None else milliseconds / 1000.0,
-            cost_usd=cost,  # no model call carries a cost here, so nothing is counted twice
-            metadata=outcome.facts,
-        )
-        return contradict(end) if outcome.is_contradicted else end
+    def _spent(self, run: Run) -> Spent:
+        remember(self.state.used, run.trace_id, Spent())
+        return self.state.used[run.trace_id]
 
     def _run_of(self, line: StreamLine) -> Run:
         session = text_of(line.session_id) or ""
@@ -248,6 +238,21 @@ class StreamDecoder:
         return open_run(
             self.state.open_runs, run.boundary(event_type="agent_start", status="started")
         )
+
+
+def _end(run: Run, result: Result, outcome: Outcome, cost: float | None) -> Event:
+    milliseconds = amount_of(result.duration_ms)
+    end = run.boundary(
+        event_type="agent_end",
+        status=outcome.status,
+        error_message=outcome.error.message,
+        error_type=outcome.error.type,
+        http_status=outcome.error.http_status,
+        duration_seconds=None if milliseconds is None else milliseconds / 1000.0,
+        cost_usd=cost,  # no model call carries a cost here, so nothing is counted twice
+        metadata=outcome.facts,
+    )
+    return contradict(end) if outcome.is_contradicted else end
 
 
 def vars_of(line: StreamLine) -> dict[str, Any]:
