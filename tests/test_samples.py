@@ -234,12 +234,12 @@ FINDINGS: dict[str, Expected] = {
     "console_exporter_compact.jsonl": [
         ("tool_timeout", "warning", [5]),
         ("run_failed", "warning", [7]),
-        ("rate_limit_exhausted", "info", [1, 2, 3, 4]),
+        ("rate_limit_exhausted", "critical", [1, 2, 3, 4]),
     ],
     "otlp_spec_hexids.jsonl": [
         ("tool_timeout", "warning", [5]),
         ("run_failed", "warning", [7]),
-        ("rate_limit_exhausted", "info", [1, 2, 3, 4]),
+        ("rate_limit_exhausted", "critical", [1, 2, 3, 4]),
     ],
     "strands/otel_spans_compact.jsonl": [
         ("rate_limit_exhausted", "critical", [10, 11, 12]),
@@ -333,8 +333,8 @@ ENDINGS: dict[str, str] = {
     "openllmetry/spans_compact.jsonl": (
         "failed:tool_timeout failed:tool_timeout failed:rate_limit_exhausted"
     ),
-    "console_exporter_compact.jsonl": "failed:tool_timeout",
-    "otlp_spec_hexids.jsonl": "failed:tool_timeout",
+    "console_exporter_compact.jsonl": "failed:rate_limit_exhausted",
+    "otlp_spec_hexids.jsonl": "failed:rate_limit_exhausted",
     "sample_pi_session.jsonl": "unfinished:-",
     "pydantic-ai/otel_spans_compact.jsonl": "failed:tool_timeout",
     "memory_429.json": "failed:model_keeps_failing",
