@@ -73,7 +73,9 @@ def test_steps_become_calls_and_sums_are_not_counted_again(read: Read) -> None:
 
 
 def test_a_step_that_asked_no_model_is_no_model_call(read: Read) -> None:
-    events, _ = read(trajectory(agent_step(1, "x", llm_call_count=0, metrics=None)))
+    events, _ = read(
+        trajectory(agent_step(1, "x", llm_call_count=0, metrics=None), final_metrics=None)
+    )
     assert [event.event_type for event in events] == [
         "agent_start",
         "tool_call",
@@ -168,3 +170,19 @@ def test_the_exception_of_a_step_is_the_trial_s(read: Read) -> None:
     step = {"step_name": "one", "exception_info": exception("VerifierTimeoutError", "slow")}
     events, _ = read(result(step_results=[step]))
     assert (events[1].operation, events[1].metadata) == ("time_limit", {"phase": "verifier"})
+
+
+def test_sums_count_where_no_step_tells_its_part_of_them(read: Read) -> None:
+    sums = {"total_prompt_tokens": 700, "total_completion_tokens": 90, "total_cost_usd": 1.25}
+
+    def used(*steps: dict[str, Any]) -> list[tuple[Any, Any, Any]]:
+        events, _ = read(trajectory(*steps, final_metrics=sums))
+        told = [(one.input_tokens, one.output_tokens, one.cost_usd) for one in events]
+        return [one for one in told if any(one)]
+
+    assert used(agent_step(2, metrics={}), agent_step(3, metrics=None)) == [(700, 90, 1.25)]
+    assert used(agent_step(2, metrics={"prompt_tokens": 10, "completion_tokens": 2})) == [
+        (10, 2, None),
+        (None, None, 1.25),
+    ]
+    assert used(agent_step(1, is_copied_context=True), agent_step(2, metrics={})) == []

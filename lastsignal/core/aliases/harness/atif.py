@@ -15,7 +15,7 @@ import msgspec
 from lastsignal.core.aliases.chat_messages import text_in, write_usage
 from lastsignal.core.aliases.contract import Decoded, Dialect, NotThisDialect
 from lastsignal.core.aliases.elements import elements_of
-from lastsignal.core.aliases.fields import amount_of, at, list_of, mapping_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, count_of, list_of, mapping_of, text_of
 from lastsignal.core.aliases.json_values import value_of
 from lastsignal.core.aliases.session_runs import NO_ERROR
 from lastsignal.core.aliases.tool_output import failure_in_output
@@ -30,6 +30,7 @@ class _Document(msgspec.Struct):
     session_id: Any = None
     schema_version: Any = None
     agent: Any = None
+    final_metrics: Any = None
 
 
 _decode = msgspec.json.Decoder(_Document).decode
@@ -86,6 +87,7 @@ class AtifDecoder:
             step = value_of(data)
             if isinstance(step, dict):
                 reader.tell(step, offset)
+        reader.tell_sums(mapping_of(document.final_metrics))
         reader.run.close()
         return reader.run.finish()
 
@@ -97,10 +99,12 @@ class _Reader:
         self.run = Trajectory(agent, trace_id)
         self._model = model
         self._names: dict[str, str] = {}
+        self._goes_on = False
 
     def tell(self, step: Mapping[str, Any], offset: int) -> None:
         """Tell of one step; what was copied from an earlier trajectory was told there."""
         if step.get("is_copied_context") is True:
+            self._goes_on = True
             return
         self.run.seek(offset, step.get("timestamp"))
         if step.get("source", step.get("role")) in ("agent", "assistant"):
@@ -108,6 +112,24 @@ class _Reader:
         results = at(step, "observation", "results") or step.get("results")
         for result in list_of(results):
             self._tell_result(mapping_of(result))
+
+    def tell_sums(self, sums: Mapping[str, Any]) -> None:
+        """Tell of what was used in all, where no step has told its part of it; those of one that
+        goes on from an earlier trajectory are that one's, too."""
+        if self._goes_on:
+            return
+        found = {
+            "input_tokens": count_of(sums.get("total_prompt_tokens")),
+            "output_tokens": count_of(sums.get("total_completion_tokens")),
+            "cost_usd": amount_of(sums.get("total_cost_usd")),
+        }
+        untold: dict[str, Any] = {
+            name: amount
+            for name, amount in found.items()
+            if amount and not any(getattr(event, name) for event in self.run.events)
+        }
+        if untold:
+            self.run.add("audit", "completed", operation="usage", **untold)
 
     def _tell_answer(self, step: Mapping[str, Any]) -> None:
         metrics = mapping_of(step.get("metrics"))
