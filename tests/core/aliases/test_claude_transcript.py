@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 
 from lastsignal.core.aliases.claude import transcript
 from lastsignal.core.aliases.claude.transcript import TranscriptDecoder
@@ -15,6 +16,7 @@ from lastsignal.core.aliases.registry import LADDER
 from lastsignal.core.diagnosis import Diagnosis, diagnose_trace
 from lastsignal.core.engine import Engine
 from lastsignal.core.events import Event
+from lastsignal.edges.rulefiles import load_rules
 
 SESSION = "0d9b7c52-aaaa-4bbb-8ccc-1234567890ab"
 
@@ -225,6 +227,12 @@ def test_calls_that_were_not_carried_out_are_aborted() -> None:
     results = [event for event in events if event.event_type == "tool_result"]
     assert [event.status for event in results] == ["aborted"] * 4
     assert results[1].error_type == "permission-rule"
+    denied = [event for event in events if event.event_type == "audit"]
+    assert [(event.operation, event.status, event.call_id) for event in denied] == [
+        ("permission", "aborted", "t1"),
+        ("permission", "aborted", "t2"),
+    ]
+    assert denied[0].metadata == {"tool_name": "Bash"}
 
 
 def test_an_interrupted_turn_is_aborted() -> None:
@@ -268,13 +276,30 @@ def test_compaction_and_model_switches_are_decisions_on_record() -> None:
     assert reader.skipped == {"system_notice": 1}
 
 
-def test_a_refusal_is_a_policy_decision_that_ends_the_run() -> None:
-    events, _ = read(said(1, "m1", text("I cannot"), stop_reason="refusal"))
-    assert shape(events)[2:] == [
-        ("audit", "guardrail", "failed"),
+@pytest.mark.parametrize(
+    ("reason", "name", "rule"),
+    [
+        ("refusal", "content_filter", "content_filter_blocked"),
+        ("model_context_window_exceeded", "context_length", "context_overflow"),
+    ],
+)
+def test_an_answer_that_was_refused_fails_its_turn_and_is_told_once(
+    reason: str, name: str, rule: str
+) -> None:
+    events, _ = read(said(1, "m1", text("I cannot"), stop_reason=reason))
+    assert shape(events) == [
+        ("agent_start", "claude-code", "started"),
+        ("model_call", "claude-test-1", "completed"),
         ("agent_end", "claude-code", "failed"),
     ]
-    assert events[2].error_class == "content_filter"
+    assert (events[1].finish_reason, events[2].error_class) == (reason, name)
+
+    engine = Engine(load_rules())
+    engine.feed(events)
+    engine.finish()
+    cause = diagnose_trace(engine, engine.traces[SESSION]).cause
+    assert cause is not None
+    assert (cause.rule, sorted({one.line for one in cause.evidence})) == (rule, [1])
 
 
 def test_records_copied_by_a_fork_are_not_counted_again() -> None:

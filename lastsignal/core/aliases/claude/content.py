@@ -30,19 +30,21 @@ UNNAMED_MODEL = "claude"
 """The operation of a model call whose model no record has named yet."""
 
 # What the client itself writes as the result of a call that was not carried out: the user or a
-# policy said no, or a call beside it failed. The failure is the other call's.
-_NOT_CARRIED_OUT = re.compile(
+# policy said no; or the turn was interrupted, or a call beside it failed, whose failure it is.
+_DENIED = re.compile(
     r"(?:Error: )?(?:"
     r"The user doesn't want to (?:proceed with this tool use|take this action)"
-    r"|\[Request interrupted by user"
     r"|User rejected"
     r"|The agent proposed a plan that was rejected by the user"
     r"|Permission to use \S+ .{0,200}\bdenied"
     r"|Claude requested permissions? to "
     r"|This command requires approval"
     r"|(?:Hook )?PreToolUse:"
-    r"|Sibling tool call errored"
-    r"|Cancelled: parallel tool call"
+    r")"
+)
+_LEFT_OUT = re.compile(
+    r"(?:Error: )?(?:"
+    r"\[Request interrupted by user|Sibling tool call errored|Cancelled: parallel tool call"
     r")"
 )
 _INTERRUPTED = "[Request interrupted by user"
@@ -177,6 +179,23 @@ def is_interruption(line: Line, message: Message, blocks: list[Block]) -> bool:
     return any(bytes(text).startswith(b'"' + _INTERRUPTED.encode()) for text in texts)
 
 
+def denials(run: Run, results: list[Event]) -> list[Event]:
+    """Return the decisions that refused calls; what print mode tells of them in its result."""
+    return [
+        run.event(
+            event_type="audit",
+            operation="permission",
+            status="aborted",
+            call_id=result.call_id,
+            error_message=result.error_message,
+            metadata={"tool_name": result.operation},
+        )
+        for result in results
+        if result.status == "aborted"
+        and (result.error_type is not None or _DENIED.match(result.error_message or ""))
+    ]
+
+
 def _tool_result(state: ContentState, run: Run, block: Block, line: Line, details: Any) -> Event:
     call_id = text_of(block.tool_use_id)
     name = state.calls.get(call_id or "") or None
@@ -213,7 +232,7 @@ def _judge(
         error = unwrap_error(text)
         if denial:
             return "aborted", ErrorFields(error.message, None, denial)
-        if at(details, "interrupted") is True or _NOT_CARRIED_OUT.match(text):
+        if at(details, "interrupted") is True or _DENIED.match(text) or _LEFT_OUT.match(text):
             return "aborted", error
         return "failed", error
     if denial or at(details, "interrupted") is True:

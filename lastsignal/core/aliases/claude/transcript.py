@@ -16,6 +16,7 @@ from lastsignal.core.aliases.claude.content import (
     AGENT,
     UNNAMED_MODEL,
     as_told,
+    denials,
     failed_model_call,
     is_interruption,
     tool_calls,
@@ -44,6 +45,11 @@ SIDE_CARS = frozenset(
 )
 _SPEAKERS = frozenset({"user", "assistant"})
 _TURN_ENDS = frozenset({"end_turn", "stop_sequence"})
+_REFUSED = {
+    "refusal": "content_filter",
+    "model_context_window_exceeded": "context_length",
+}
+"""Reasons to stop that end the turn badly, and of what class that is."""
 _SWITCHES = frozenset({"model_fallback", "model_refusal_fallback"})
 
 _decode_line = msgspec.json.Decoder(Line).decode
@@ -153,8 +159,9 @@ class TranscriptDecoder:
         events += tell_answer(self.state, run, message, line.requestId or line.uuid, blocks)
         events += calls
         events += tool_results(self.state, run, blocks, line)
-        if message.stop_reason == "refusal":
-            events += self._refusal(run)
+        reason = text_of(message.stop_reason)
+        if reason in _REFUSED:
+            events += self._refusal(run, reason)
         elif self._ends_turn(message, blocks):
             events += self._close(run, "completed")
         if run.run_id not in self.state.open_runs:
@@ -162,7 +169,8 @@ class TranscriptDecoder:
         return events or Drop("further_block")
 
     def _user(self, run: Run, line: Line, message: Message, blocks: list[Block]) -> Decoded:
-        events = end_answer(self.state, run) + tool_results(self.state, run, blocks, line)
+        results = tool_results(self.state, run, blocks, line)
+        events = [*end_answer(self.state, run), *results, *denials(run, results)]
         if is_interruption(line, message, blocks):
             events += self._close(run, "aborted")
         if events:
@@ -231,17 +239,11 @@ class TranscriptDecoder:
             metadata={name: value for name, value in facts.items() if value is not None},
         )
 
-    def _refusal(self, run: Run) -> list[Event]:
-        # The API answers a refused request with success, so no call failed: the policy is the leaf.
-        audit = run.event(
-            event_type="audit",
-            operation="guardrail",
-            status="failed",
-            error_message="refusal",
-            error_type="refusal",
-            error_class="content_filter",
-        )
-        return [audit, *self._close(run, "failed", error_of=audit)]
+    def _refusal(self, run: Run, reason: str) -> list[Event]:
+        # The API answers with success, so no call failed: its reason to stop is on the answer.
+        told = run.event(event_type="model_call", error_message=reason, error_type=reason)
+        told.error_class = _REFUSED[reason]
+        return self._close(run, "failed", error_of=told)
 
     def _ends_turn(self, message: Message, blocks: list[Block]) -> bool:
         """Is this the turn's last message? Decided on its answer, not on the thinking before it."""
