@@ -121,3 +121,10 @@ def test_where_no_record_gives_a_reason_the_first_tells_all_and_what_comes_on_to
     assert tokens(same) == (100, 7)
     assert tokens(grown) == (100, 250)
     assert len(calls(grown)) == 1
+
+
+def test_an_old_client_tells_what_each_answer_cost() -> None:
+    answers = [part(number, f"m{number}", TEXT, 5, "end_turn") for number in (1, 2)]
+    events = read(*(one | {"costUSD": 0.05} for one in answers))
+
+    assert [one.cost_usd for one in events if one.event_type == "model_call"] == [0.05, 0.05]

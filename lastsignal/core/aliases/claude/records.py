@@ -42,6 +42,7 @@ class Line(msgspec.Struct, gc=False):
     maxRetries: Any = None
     retryInMs: Any = None
     durationMs: Any = None
+    costUSD: Any = None
     compactMetadata: Any = None
     preventedContinuation: Any = None
     stopReason: Any = None

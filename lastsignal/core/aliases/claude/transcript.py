@@ -156,7 +156,10 @@ class TranscriptDecoder:
         events = self._open(run) if calls or not has_ended else []
         if events and has_ended:  # by a line that was not its last
             events[0].metadata = {GOES_ON: True}
-        events += tell_answer(self.state, run, message, line.requestId or line.uuid, blocks)
+        answer = tell_answer(self.state, run, message, line.requestId or line.uuid, blocks)
+        if answer and answer[-1].status == "completed" and answer[-1].event_type == "model_call":
+            answer[-1].cost_usd = amount_of(line.costUSD)  # as clients before version 1 tell it
+        events += answer
         events += calls
         events += tool_results(self.state, run, blocks, line)
         reason = text_of(message.stop_reason)
