@@ -122,6 +122,7 @@ def _template_values(rule: Rule, group: Group, named: dict[str, Any]) -> dict[st
     values.update(
         count=group.count,
         times=_times(group),
+        times_within=_times(group) + _lasting(group, " within "),
         in_vain=_in_vain(group),
         in_a_row=f"{_times(group)}, not all in a row"
         if group.relapsed
@@ -143,7 +144,11 @@ def _in_vain(group: Group) -> str:
     """Return how often something failed and in what time; of a single failure there is no more."""
     if group.count == 1:
         return _times(group)
-    seconds = group.marks[-1].timestamp - group.marks[0].timestamp
-    within = f" in {show_duration(seconds)}" if seconds > 0 else ""
     between = "but not all in a row" if group.relapsed else "with no success in between"
-    return f"{_times(group)}{within}, {between}"
+    return f"{_times(group)}{_lasting(group, ' in ')}, {between}"
+
+
+def _lasting(group: Group, before: str) -> str:
+    """Return from the first match to the last, in words; nothing for records without times."""
+    seconds = group.marks[-1].timestamp - group.marks[0].timestamp
+    return f"{before}{show_duration(seconds)}" if seconds > 0 else ""

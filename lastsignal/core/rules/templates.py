@@ -21,6 +21,7 @@ from lastsignal.core.spelling import meant
 COMPUTED: dict[str, str] = {
     "count": "how many events matched; of a sequence, how often it was met",
     "times": "the count in words: once, twice, 3 times",
+    "times_within": "the same and its time, where that is known: 3 times within 4 s",
     "in_vain": "the same and its time: once, or twice in 3 s, with no success in between",
     "in_a_row": "the count and its kind: 3 times in a row, or 5 times, not all in a row",
     "value": "what the window measured (sum, ratio, cycle length, distinct values)",
