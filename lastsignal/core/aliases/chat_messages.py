@@ -83,7 +83,8 @@ def judge_result(result: Mapping[str, Any]) -> tuple[Status, ErrorFields]:
     if error.message:
         return ("aborted" if error.type in _REFUSED else "failed"), error
     output = text_in(result.get("content"))
-    failure = failure_in_output(output)
+    is_said_ok = result.get("is_error") is False or result.get("status") == "success"
+    failure = failure_in_output(output, is_said_ok=is_said_ok)
     if failure is not None:
         return "failed", failure
     if result.get("is_error") is True or result.get("status") == "error":

@@ -98,13 +98,12 @@ def _table(
 class LayoutDecoder:
     """Decodes the records of a user's own layout."""
 
-    state = None
-
     def __init__(self, source: str, recognise: Callable[[Any], bool], table: AliasTable) -> None:
         self._recognise = recognise
         self._table = table
         self._otherwise = table.event_words.get(ANY_WORD)
         self._flat = flat.FlatDecoder(source, table)
+        self.state = self._flat.state
 
     def decode(self, record: bytes) -> Decoded:
         """Return the record's event; see `contract.Decoder`."""
@@ -113,7 +112,7 @@ class LayoutDecoder:
             raise NotThisDialect
         happened = self._table.event_type(value) or self._otherwise
         if happened is not None:
-            return [self._flat.event_of(value, *happened)]
+            return self._flat.tell(value, happened)
         return Drop("unknown_event" if self._table.names_something(value) else "names_no_event")
 
 

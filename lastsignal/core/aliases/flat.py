@@ -24,16 +24,22 @@ from lastsignal.core.aliases.fields import (
 )
 from lastsignal.core.aliases.flat_doubts import looks_flat, says_what_crashed
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable, Happened
-from lastsignal.core.aliases.flat_verdict import verdict_of
+from lastsignal.core.aliases.flat_totals import Total, price_of
+from lastsignal.core.aliases.flat_verdict import ENDS, LEVELS, speaks_ill, speaks_well, verdict_of
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import EVENT_TYPES, UNTIMED, Event, EventType, Status
+from lastsignal.core.events import EVENT_TYPES, UNTIMED, Event, EventType, Status, metadata_of
 
 _MAX_SHAPES = 64
 """Records with free names would fill any memory; the first ones show what else is in a source."""
 
 _PRINTED = frozenset({"arguments_hash", "error_class", "framework"})
 """What only events have that were printed by `normalize`: read by the same names."""
+
+_PRICED = frozenset({"model_call", "tool_result"})
+_WHY = ("detail", "details", "reason", "description")
+_SAID = ("content", "message", "msg")
+"""Where the text of a failure stands beside a word, a level or a flag that only says it is one."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -49,10 +55,12 @@ def recogniser(table: AliasTable) -> Callable[[Any], bool]:
 
 
 class Shapes(msgspec.Struct):
-    """Which kinds of records of a source were found to be flat ones."""
+    """Which kinds of records of a source were found to be flat ones, and what they add up."""
 
     known: list[int] = msgspec.field(default_factory=list)
     """Checksums of their names and of what they tell; at most `_MAX_SHAPES`."""
+    totals: dict[str, Total] = msgspec.field(default_factory=dict)
+    """Of each run what was told of its cost so far; see `flat_totals`."""
 
 
 class FlatDecoder:
@@ -94,14 +102,23 @@ class FlatDecoder:
             is_ours = value.get("event_type") in EVENT_TYPES
             if len(known) < _MAX_SHAPES or (named is not None and is_ours is not self._ours):
                 raise NotThisDialect
-        return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
+        return self.tell(value, named) if named else Drop("unknown_event_type")
 
     def _take(self, value: dict[str, Any], named: Happened | None) -> Decoded:
         """Return a record's event, and know records of its kind from here on."""
         known, shape = self.state.known, _shape(value, named)
         if shape not in known and len(known) < _MAX_SHAPES:
             known.append(shape)
-        return [self.event_of(value, *named)] if named else Drop("unknown_event_type")
+        return self.tell(value, named) if named else Drop("unknown_event_type")
+
+    def tell(self, record: dict[str, Any], named: Happened) -> list[Event]:
+        """Return what a record says, beside those before it, once it is known what happened."""
+        event = self.event_of(record, *named)
+        if event.cost_usd is not None and event.event_type in _PRICED:
+            total = self._table.total(record)
+            if total is not None:
+                event.cost_usd = price_of(self.state.totals, event.trace_id, total)
+        return [event]
 
     def _read(self, record: bytes) -> tuple[dict[str, Any], Happened | None]:
         value = _decode(record)
@@ -147,8 +164,21 @@ class FlatDecoder:
         )
         if timestamp is None and find(record, "timestamp") is not None:
             event.timestamp_source = "inherited"  # what the record says is no time
+        if event_type == "audit":
+            self._read_limit(event, record, implied)
         self._judge(event, record, implied)
         return event
+
+    def _read_limit(self, event: Event, record: Mapping[str, Any], implied: Status | None) -> None:
+        """Of a limit that was met: which, and what was spent by then, which calls have told too."""
+        limit = self._table.limit(record) if implied == "failed" else None
+        if limit is not None:
+            event.operation = limit
+            event.error_message = event.error_message or f"{limit.replace('_', ' ')} reached"
+        total = self._table.total(record)
+        if total is not None:
+            event.cost_usd = None
+            event.metadata = {"total_cost_usd": total, **metadata_of(event)}
 
     def _judge(self, event: Event, record: Mapping[str, Any], implied: Status | None) -> None:
         """Settle status and error: a status word, the event's own word, what the output says."""
@@ -161,7 +191,10 @@ class FlatDecoder:
             and status in (None, "completed")
             and not event.error_message
         ):
-            hidden = failure_in_output(self._table.find(record, "output"))
+            hidden = failure_in_output(
+                self._table.find(record, "output"),
+                is_said_ok=status == "completed" or speaks_well(record),
+            )
             if hidden is not None:
                 status = "failed"
                 event.error_message = hidden.message
@@ -177,18 +210,26 @@ class FlatDecoder:
         if event.event_type == "process_error" and not _is_borne_out(event, record, word, implied):
             event.event_type = "agent_end"  # it has failed: more is not known
             event.status = implied or status
-        if event.event_type == "tool_result" and status == "failed" and not event.error_message:
-            self._read_answer(event, record)
+        if status == "failed" and not event.error_message and event.event_type in ENDS:
+            self._read_reason(event, record)
         if event.event_type == "model_call":
             event.operation = event.operation or event.model
         if status == "completed" or (status == "started" and event.event_type != "retry"):
             event.error_message = None
 
-    def _read_answer(self, event: Event, record: Mapping[str, Any]) -> None:
-        """Of a call that is said to have failed, what it has answered is what went wrong."""
-        answer = self._table.find(record, "output") or record.get("content")
-        if isinstance(answer, str):
-            error = unwrap_error(answer)
+    def _read_reason(self, event: Event, record: Mapping[str, Any]) -> None:
+        """Of a call that is said to have failed, what it has answered is what went wrong.
+
+        The text of a run's end is its answer, unless a level says that it is logged as an error.
+        """
+        texts = [record.get(name) for name in _WHY]
+        if event.event_type == "tool_result":
+            texts.append(self._table.find(record, "output"))
+        if event.event_type != "agent_end" or speaks_ill(record, LEVELS):
+            texts += [record.get(name) for name in _SAID]
+        text = next((one for one in texts if isinstance(one, str) and one.strip()), None)
+        if text is not None:
+            error = unwrap_error(text)
             event.error_message = error.message
             event.error_type = event.error_type or error.type
 

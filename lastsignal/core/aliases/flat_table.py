@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from lastsignal.core.aliases.fields import at, number_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, number_of, text_of
 from lastsignal.core.aliases.flat_verdict import status_in
-from lastsignal.core.aliases.flat_words import ALIASES, EVENT_WORDS
+from lastsignal.core.aliases.flat_words import (
+    ALIASES,
+    EVENT_WORDS,
+    LIMIT_WORDS,
+    RUNNING_TOTALS,
+)
 from lastsignal.core.events import EventType, Status
 from lastsignal.core.timestamps import EARLIEST, LATEST, parse_timestamp
 
 Value = TypeVar("Value")
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PARTS = ("prompt_cost", "completion_cost", "input_cost", "output_cost")
+"""Who tells the parts of a cost beside it tells what one call has cost."""
 
 Happened = tuple[EventType, Status | None]
 """What happened, and the status that its word itself means."""
@@ -56,8 +66,27 @@ class AliasTable:
             value = _value_at(record, alias)
             if isinstance(value, str):
                 known = words.get(value) or words.get(plain_word(value))
+                known = known or words.get(_without_humps(value))
                 if known is not None:
                     return known
+        return None
+
+    def limit(self, record: Mapping[str, Any]) -> str | None:
+        """Return the limit that a record's own word says was met, None where it says none."""
+        for alias in self.fields["event_type"]:
+            value = _value_at(record, alias)
+            limit = LIMIT_WORDS.get(_without_humps(value)) if isinstance(value, str) else None
+            if limit is not None:
+                return limit
+        return None
+
+    def total(self, record: Mapping[str, Any]) -> float | None:
+        """Return a cost that may be that of all calls so far, None where it is that of one."""
+        for alias in self.fields["cost_usd"]:
+            value = amount_of(_value_at(record, alias))
+            if value is not None:
+                is_split = any(name in record for name in _PARTS)
+                return value if alias in RUNNING_TOTALS and not is_split else None
         return None
 
     def names_something(self, record: Mapping[str, Any]) -> bool:
@@ -93,6 +122,10 @@ class AliasTable:
 def plain_word(word: str) -> str:
     """Return a word for what happened as the built-in table writes it."""
     return word.strip().lower().replace(".", "_").replace("-", "_").replace(" ", "_")
+
+
+def _without_humps(word: str) -> str:
+    return plain_word(_HUMP.sub("_", word))
 
 
 def _value_at(record: Mapping[str, Any], alias: str) -> Any:

@@ -11,7 +11,32 @@ from lastsignal.core.events import Event, Status
 ENDS = frozenset({"model_call", "tool_result", "agent_end"})
 """Events that go well or do not; what only begins has no verdict yet."""
 
-_LEVELS = frozenset({"error", "critical", "fatal", "alert", "emergency"})
+_ILL = frozenset(
+    {
+        "error",
+        "err",
+        "critical",
+        "fatal",
+        "alert",
+        "emergency",
+        "emerg",
+        "severe",
+        "panic",
+        "dpanic",
+    }
+)
+_PINO, _LOGGING = (50, 60), (40, 50)
+"""Errors by number: of pino and bunyan, of Python's logging."""
+
+
+def _is_level(value: object) -> bool:
+    if isinstance(value, str):
+        return value.lower() in _ILL
+    return value in _PINO
+
+
+def _is_level_number(value: object) -> bool:
+    return value in _LOGGING
 
 
 def _is_exit(value: object) -> bool:
@@ -20,13 +45,23 @@ def _is_exit(value: object) -> bool:
     return isinstance(value, int) and value != 0 and not isinstance(value, bool)
 
 
+_LEVEL_NAMES = (
+    "level", "levelname", "level_name", "log_level", "loglevel", "log.level", "lvl", "severity",
+    "severityText", "severity_text", "@l",
+)  # fmt: skip
+LEVELS: dict[str, Callable[[object], bool]] = {
+    **dict.fromkeys(_LEVEL_NAMES, _is_level),
+    "levelno": _is_level_number,
+}
+"""The level at which loggers say that they write."""
 _FLAGS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("is_error", "isError"), lambda value: value is True),
     **dict.fromkeys(("success", "ok"), lambda value: value is False),
 }
+_WELL = (("is_error", False), ("isError", False), ("success", True), ("ok", True))
 _HINTS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("exit_status", "exit_code", "exitCode", "returncode"), _is_exit),
-    "level": lambda value: isinstance(value, str) and value.lower() in _LEVELS,
+    **LEVELS,
 }
 VERDICTS: dict[str, Callable[[object], bool]] = {**_FLAGS, **_HINTS}
 """Names beside the status by which a record says that it failed, with what does say so."""
@@ -59,6 +94,11 @@ def speaks_ill(
 ) -> bool:
     """Whether a record says by a flag, a code or a level that it failed."""
     return any(name in record and is_ill(record[name]) for name, is_ill in names.items())
+
+
+def speaks_well(record: Mapping[str, Any]) -> bool:
+    """Whether a record says by a flag that it went well."""
+    return any(record.get(name) is is_well for name, is_well in _WELL)
 
 
 def status_in(value: object) -> Status | None:

@@ -20,7 +20,7 @@ ALIASES: dict[str, tuple[str, ...]] = _split(
         "timestamp": """
             timestamp ts time created_at createdAt @timestamp start_time
             startTime started_at processed_at datetime date current_time
-            extra.timestamp
+            extra.timestamp asctime timeMillis
         """,
         "trace_id": """
             trace_id traceId traceID session_id sessionId sessionID sessionKey
@@ -40,7 +40,8 @@ ALIASES: dict[str, tuple[str, ...]] = _split(
         """,
         "error_message": """
             error_message error err errorMessage error_str err_str exception
-            failure exception_str metadata.error statusMessage
+            failure exception_str metadata.error statusMessage error.message
+            exc_info exc_text thrown stack_trace stacktrace
         """,
         "attempt": """
             attempt attempt_number retryAttempt retry_count run_attempts
@@ -70,19 +71,25 @@ ALIASES: dict[str, tuple[str, ...]] = _split(
         """,
         "input_tokens": """
             input_tokens prompt_tokens usage.input_tokens usage.prompt_tokens
-            tokens.input metadata.input_tokens metadata.prompt_tokens
+            tokens.input inputTokens promptTokens tokens_in tokensIn
+            usage.input usage.prompt usage.inputTokens usage.promptTokens
+            tokens.prompt tokens.in metadata.input_tokens metadata.prompt_tokens
             metadata.usage.input_tokens metadata.usage.prompt_tokens
             metadata.tokens.input
         """,
         "output_tokens": """
             output_tokens completion_tokens usage.output_tokens
-            usage.completion_tokens tokens.output metadata.output_tokens
+            usage.completion_tokens tokens.output outputTokens
+            completionTokens tokens_out tokensOut usage.output
+            usage.completion usage.outputTokens usage.completionTokens
+            tokens.completion tokens.out metadata.output_tokens
             metadata.completion_tokens metadata.usage.output_tokens
             metadata.usage.completion_tokens metadata.tokens.output
         """,
         "cost_usd": """
-            cost_usd cost total_cost_usd response_cost metadata.cost_usd
-            metadata.cost
+            cost_usd cost cost.total usage.cost total_cost_usd response_cost
+            metadata.cost_usd metadata.cost costUsd total_cost totalCost
+            cumulative_cost_usd cumulative_cost accumulated_cost
         """,
         "duration_seconds": """
             duration_seconds duration_s elapsed_seconds response_time
@@ -108,6 +115,45 @@ ALIASES: dict[str, tuple[str, ...]] = _split(
 )
 """Field → names; dotted ones walk into objects, the first that is there wins."""
 
+RUNNING_TOTALS = frozenset(
+    "total_cost_usd total_cost totalCost cumulative_cost_usd cumulative_cost "
+    "accumulated_cost".split()
+)
+"""Names that say the cost of all calls so far as often as that of one."""
+
+_LIMITS: dict[str, str] = {
+    "budget": """
+        budget_exceeded budget_exhausted budget_reached cost_limit_exceeded
+        cost_limit_reached max_cost_exceeded max_cost_reached
+    """,
+    "token_limit": """
+        token_limit_exceeded token_limit_reached token_budget_exceeded
+    """,
+    "turn_limit": """
+        max_iterations_reached max_iterations_exceeded iteration_limit_reached
+        iteration_limit_exceeded max_turns_reached max_turns_exceeded
+        turn_limit_reached turn_limit_exceeded
+    """,
+    "step_limit": """
+        max_steps_reached max_steps_exceeded step_limit_reached
+        step_limit_exceeded
+    """,
+    "recursion_limit": """
+        recursion_limit_reached recursion_limit_exceeded
+    """,
+    "time_limit": """
+        time_limit_reached time_limit_exceeded max_time_reached max_time_exceeded
+    """,
+    "guardrail": """
+        guardrail_tripped guardrail_blocked guardrail_tripwire_triggered
+    """,
+}
+
+LIMIT_WORDS: dict[str, str] = {
+    word: limit for limit, words in _LIMITS.items() for word in words.split()
+}
+"""Word → the limit that was met, which is the operation of its audit."""
+
 _WORDS: tuple[tuple[EventType, Status | None, str], ...] = (
     (
         "agent_start",
@@ -124,7 +170,8 @@ _WORDS: tuple[tuple[EventType, Status | None, str], ...] = (
         """
         agent_end agent_finish agent_finished run_end run_finished session_end
         session_ended execution_end task_end task_finished workflow_end
-        workflow_finished chain_end conversation_end agent_complete
+        workflow_finished chain_end conversation_end agent_complete run_complete
+        task_complete session_complete workflow_complete
         """,
     ),
     (
@@ -140,7 +187,7 @@ _WORDS: tuple[tuple[EventType, Status | None, str], ...] = (
         "failed",
         """
         run_failed agent_failed task_failed workflow_failed session_failed
-        agent_error
+        agent_error run_error task_error workflow_error session_error
         """,
     ),
     (
@@ -216,7 +263,8 @@ _WORDS: tuple[tuple[EventType, Status | None, str], ...] = (
         "retry",
         "started",
         """
-        retry retrying retry_attempt
+        retry retrying retry_attempt tool_retry tool_call_retry llm_retry
+        llm_call_retry model_retry model_call_retry
         """,
     ),
     (
@@ -238,6 +286,9 @@ _WORDS: tuple[tuple[EventType, Status | None, str], ...] = (
 )
 
 EVENT_WORDS: dict[str, tuple[EventType, Status | None]] = {
-    word: (event_type, status) for event_type, status, words in _WORDS for word in words.split()
+    **{
+        word: (event_type, status) for event_type, status, words in _WORDS for word in words.split()
+    },
+    **dict.fromkeys(LIMIT_WORDS, ("audit", "failed")),
 }
 """Word → event type, and the status that the word itself means."""

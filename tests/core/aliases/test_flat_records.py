@@ -25,6 +25,13 @@ def flat(**fields: Any) -> Event:
     return decoded[0]
 
 
+def events_of(decoder: FlatDecoder, **fields: Any) -> list[Event]:
+    """Return the events of one more record of a source."""
+    decoded = decoder.decode(json.dumps(fields).encode())
+    assert isinstance(decoded, list)
+    return decoded
+
+
 def nested(path: str, value: Any) -> dict[str, Any]:
     """Return an object that holds a value at a dotted path."""
     for step in reversed(path.split(".")):
@@ -32,6 +39,8 @@ def nested(path: str, value: Any) -> dict[str, Any]:
     assert isinstance(value, dict)
     return value
 
+
+TRACEBACK = "Traceback (most recent call last):"
 
 SAYS: dict[str, tuple[Any, str, Any]] = {
     "timestamp": ("2026-05-28T20:26:40Z", "timestamp", T0),
@@ -111,6 +120,13 @@ def test_the_first_name_that_says_something_wins() -> None:
         ({"status": "success", "error": "boom"}, "completed", None),
         ({"status": "success", "output": "Error: no such page"}, "failed", "Error: no such page"),
         ({"status": "success", "output": "a page about errors"}, "completed", None),
+        ({"output": TRACEBACK}, "failed", TRACEBACK),
+        ({"status": "success", "output": TRACEBACK}, "completed", None),
+        ({"status": "completed", "output": "RateLimitError: 429"}, "completed", None),
+        ({"success": True, "output": TRACEBACK}, None, None),
+        ({"is_error": False, "output": TRACEBACK}, None, None),
+        ({"status": "success", "output": '{"error": "denied"}'}, "failed", "denied"),
+        ({"status": "success", "output": "Exit code 2"}, "failed", "Exit code 2"),
         ({"output": '{"ok": false, "message": "denied"}'}, "failed", "denied"),
         ({"success": False}, "failed", None),
         ({"success": False, "output": "connection refused"}, "failed", "connection refused"),
@@ -136,6 +152,24 @@ def test_the_first_name_that_says_something_wins() -> None:
         ({"error": 0}, None, None),
         ({"error": "no errors"}, None, None),
         ({"outcome": False}, "failed", None),
+        ({"levelname": "ERROR", "message": "no such host"}, "failed", "no such host"),
+        ({"levelno": 40}, "failed", None),
+        ({"levelno": 30}, None, None),
+        ({"level": 50, "err": {"type": "Error", "message": "boom"}}, "failed", "boom"),
+        ({"level": 40, "msg": "slow"}, None, None),  # pino's warning
+        ({"severity": "ERROR", "message": "boom"}, "failed", "boom"),
+        ({"severity": 80}, None, None),
+        ({"log_level": "critical", "exception": "ValueError: bad"}, "failed", "ValueError: bad"),
+        ({"log.level": "error", "error.message": "bad"}, "failed", "bad"),
+        ({"level": "ERROR", "thrown": {"name": "X", "message": "bad"}}, "failed", "bad"),
+        (
+            {"stack_trace": "java.io.IOException: gone\n\tat a.B"},
+            "failed",
+            "java.io.IOException: gone",
+        ),
+        ({"exc_info": f"{TRACEBACK}\nValueError: bad"}, "failed", "ValueError: bad"),
+        ({"status": "error", "detail": "refused"}, "failed", "refused"),
+        ({"status": "success", "message": "an error was found"}, "completed", None),
         ({"status": 503}, "failed", None),
     ],
 )
@@ -151,6 +185,93 @@ def test_a_number_as_status_is_the_code_of_the_answer() -> None:
     assert flat(tool="a", status=429).http_status == 429
     assert flat(tool="a", status="429").http_status == 429
     assert flat(tool="a", error=503).http_status == 503
+
+
+@pytest.mark.parametrize(
+    ("told", "prices"),
+    [
+        ([0.01, 0.02, 0.03], [0.01, 0.01, 0.01]),
+        ([0.01, 0.03, 0.03, 0.04], [0.01, 0.02, 0.0, 0.01]),  # one call was free
+        ([0.01, 0.01, 0.01], [0.01, 0.01, 0.01]),
+        ([0.01, 0.03, 0.02, 0.02], [0.01, 0.02, 0.03, 0.02]),  # prices after all: 0.08
+    ],
+)
+def test_a_total_that_grows_within_a_run_is_told_once(
+    told: list[float], prices: list[float]
+) -> None:
+    decoder = FlatDecoder("x")
+
+    events = [
+        event
+        for total in told
+        for run in ("a", "b")
+        for event in events_of(decoder, event="llm_call", run_id=run, total_cost_usd=total)
+    ]
+
+    assert [event.cost_usd for event in events if event.trace_id == "a"] == prices
+    assert [event.cost_usd for event in events if event.trace_id == "b"] == prices
+
+
+def test_the_total_of_one_call_beside_its_parts_is_its_price() -> None:
+    decoder, parts = FlatDecoder("x"), {"prompt_cost": 0.01, "total_cost": 0.02}
+
+    events = [
+        *events_of(decoder, event="llm_call", run_id="r", **parts),
+        *events_of(decoder, event="llm_call", run_id="r", **parts | {"total_cost": 0.03}),
+        *events_of(decoder, event="llm_call", run_id="r", cost_usd=0.04, total_cost=0.09),
+        *events_of(decoder, event="run_end", run_id="r", total_cost=0.09),
+    ]
+
+    assert [event.cost_usd for event in events] == [0.02, 0.03, 0.04, 0.09]
+
+
+@pytest.mark.parametrize(
+    ("word", "limit"),
+    [
+        ("budget_exceeded", "budget"),
+        ("max_iterations_reached", "turn_limit"),
+        ("MaxTurnsExceeded", "turn_limit"),
+        ("max-steps-reached", "step_limit"),
+        ("time_limit_exceeded", "time_limit"),
+        ("guardrail_tripped", "guardrail"),
+    ],
+)
+def test_a_word_for_a_limit_that_was_met_names_the_limit(word: str, limit: str) -> None:
+    (event,) = events_of(FlatDecoder("x"), event=word, limit=5)
+
+    assert (event.event_type, event.operation, event.status) == ("audit", limit, "failed")
+    assert (event.error_message, event.metadata) == (
+        f"{limit.replace('_', ' ')} reached",
+        {"limit": 5},
+    )
+
+
+def test_what_was_spent_by_a_limit_is_not_spent_again() -> None:
+    (event,) = events_of(FlatDecoder("x"), event="budget_exceeded", total_cost=8.0, limit=5)
+
+    assert event.cost_usd is None
+    assert event.metadata == {"total_cost_usd": 8.0, "limit": 5}
+
+
+@pytest.mark.parametrize(
+    ("word", "event_type", "status"),
+    [
+        ("ToolCall", "tool_call", "started"),
+        ("toolResult", "tool_result", None),
+        ("LLMCall", "model_call", None),
+        ("AgentEnd", "agent_end", None),
+        ("run_complete", "agent_end", None),
+        ("run_error", "agent_end", "failed"),
+        ("tool_retry", "retry", "started"),
+        ("llm_retry", "retry", "started"),
+    ],
+)
+def test_words_in_humps_and_of_retries_and_ends_are_understood(
+    word: str, event_type: str, status: str | None
+) -> None:
+    (event,) = events_of(FlatDecoder("x"), eventType=word, tool="a")
+
+    assert (event.event_type, event.status) == (event_type, status)
 
 
 def test_what_has_no_field_of_its_own_is_kept_as_metadata() -> None:

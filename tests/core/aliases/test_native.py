@@ -90,7 +90,11 @@ SAID: dict[str, st.SearchStrategy[Any]] = {
     "success": st.sampled_from([True, False, None, "no"]),
     "is_error": st.sampled_from([True, False, None]),
     "exit_code": st.sampled_from([0, 1, None, "exit_cost"]),
-    "level": st.sampled_from(["INFO", "ERROR", None, 3]),
+    "level": st.sampled_from(["INFO", "ERROR", None, 3, 50]),
+    "levelname": st.sampled_from(["INFO", "ERROR", None, 50]),
+    "total_cost_usd": st.sampled_from([0.25, 0.5, 0.5, None, "x"]),
+    "detail": texts,
+    "exc_info": texts,
 }
 """What may stand beside, or instead of, what an exact record says."""
 NOTED: dict[str, st.SearchStrategy[Any]] = {

@@ -111,6 +111,9 @@ def test_histories_of_before_outcomes_have_a_part_for_it(read: Read) -> None:
         ({"outcome": "denied", "content": "no"}, "aborted"),
         ({"outcome": "interrupted"}, "aborted"),
         ({"content": {"error": "hidden"}}, "failed"),
+        ({"content": "ValueError: from a log"}, "failed"),
+        ({"outcome": "success", "content": "ValueError: from a log"}, "completed"),
+        ({"outcome": "success", "content": {"error": "hidden"}}, "failed"),
     ],
 )
 def test_an_outcome_decides_and_an_output_may_hide_a_failure(

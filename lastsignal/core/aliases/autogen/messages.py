@@ -186,7 +186,7 @@ def _result(message: Message, result: Any, place: Place) -> Event:
     if result.get("is_error") is True:
         unwrap_error(content or "tool failed").write(event)
     else:
-        hidden = failure_in_output(content)
+        hidden = failure_in_output(content, is_said_ok=result.get("is_error") is False)
         if hidden is not None:
             hidden.write(event)
     return event

@@ -242,7 +242,7 @@ def _judge(
         return "failed", unwrap_error(content)
     if name and name.startswith("mcp__"):
         # Only tools of other people's servers: what Read or Bash give back is a file's content.
-        hidden = failure_in_output(text_in(block.content))
+        hidden = failure_in_output(text_in(block.content), is_said_ok=block.is_error is False)
         if hidden is not None:
             return "failed", hidden
     return "completed", None

@@ -174,7 +174,7 @@ class HistoryDecoder:
         content = part.get("content")
         error = NO_ERROR if status == "completed" else ErrorFields(_first_line(content), None, None)
         if status == "completed":
-            hidden = failure_in_output(content)
+            hidden = failure_in_output(content, is_said_ok=outcome == "success")
             if hidden is not None:
                 status, error = "failed", hidden
         tool = text_of(part.get("tool_name"))

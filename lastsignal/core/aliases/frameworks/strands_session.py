@@ -151,7 +151,8 @@ def _result(run: Run, result: Mapping[str, Any]) -> Event:
     end = run.event(event_type="tool_result", call_id=text_of(result.get("toolUseId")))
     said = at(result.get("content"), 0)
     output = text_of(at(said, "text")) or at(said, "json")
-    failure: ErrorFields | None = failure_in_output(output)
+    is_said_ok = result.get("status") == "success"
+    failure: ErrorFields | None = failure_in_output(output, is_said_ok=is_said_ok)
     if failure is None and result.get("status") == "error":
         failure = unwrap_error(output)
     (failure or NO_ERROR).write(end, "failed" if failure else "completed")

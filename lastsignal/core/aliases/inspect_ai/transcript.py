@@ -209,7 +209,7 @@ class Transcript:
         elif event.failed is True:
             status, error = "failed", unwrap_error(event.result)
         else:
-            hidden = failure_in_output(event.result)
+            hidden = failure_in_output(event.result, is_said_ok=event.failed is False)
             if hidden is not None:
                 status, error = "failed", hidden
         end = self._end("tool_result", status, event, **fields)

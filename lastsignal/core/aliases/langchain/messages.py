@@ -83,20 +83,26 @@ def model_facts(output: object) -> ModelFacts:
     )
 
 
-def tool_failure(output: object) -> tuple[Status, ErrorFields] | None:
-    """Return how a tool's output says that the call did not succeed, None where it says nothing."""
+def tool_failure(output: object, *, is_said_ok: bool = False) -> tuple[Status, ErrorFields] | None:
+    """Return how a tool's output says that the call did not succeed, None where it says nothing.
+
+    Args:
+        output: what a tool gave back, be it a message or its content alone.
+        is_said_ok: whether what stands around it says that it went well.
+    """
     message = plain(output)
     if set(message) == {"output"}:
         message = plain(message["output"]) or message
     if message.get("type") != "tool" and "tool_call_id" not in message:
-        hidden = failure_in_output(message.get("output", output) if message else output)
+        content = message.get("output", output) if message else output
+        hidden = failure_in_output(content, is_said_ok=is_said_ok)
         return ("failed", hidden) if hidden else None
-    content = _text_content(message.get("content"))
+    text = _text_content(message.get("content"))
     if message.get("status") == "error":
-        if content.startswith(_REJECTED):
-            return "aborted", ErrorFields(message=first_line(content))
-        return "failed", tool_node_error(content)
-    hidden = failure_in_output(content)
+        if text.startswith(_REJECTED):
+            return "aborted", ErrorFields(message=first_line(text))
+        return "failed", tool_node_error(text)
+    hidden = failure_in_output(text, is_said_ok=is_said_ok or message.get("status") == "success")
     return ("failed", hidden) if hidden else None
 
 

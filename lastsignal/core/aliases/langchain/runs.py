@@ -198,7 +198,7 @@ class RunsDecoder:
             status, error = judge_error(run.error)
             error.write(end, status)
         elif known.kind == "tool":
-            failure = tool_failure(value_of(run.outputs))
+            failure = tool_failure(value_of(run.outputs), is_said_ok=run.status == "success")
             if failure is not None:
                 status, error = failure
                 error.write(end, status)

@@ -267,7 +267,7 @@ class ManagedDecoder:
             unwrap_error(text).write(end, "aborted" if denied else "failed")
         elif kind in _FOREIGN_TOOLS:
             # Only tools of other people: what the agent's own give back is content.
-            hidden = failure_in_output(text)
+            hidden = failure_in_output(text, is_said_ok=event.is_error is False)
             if hidden is not None:
                 hidden.write(end)
         return end

@@ -26,7 +26,9 @@ def judge_end(line: ObsEvent, is_model: bool, output: Any) -> tuple[Status, Erro
     if is_model and status is None and line.next_step == "ERROR":
         status = "failed"
     if status is None or status == "completed":
-        hidden = None if is_model or error.message else failure_in_output(_unwrapped(output))
+        hidden = None
+        if not is_model and not error.message:
+            hidden = failure_in_output(_unwrapped(output), is_said_ok=status == "completed")
         if error.message or hidden is not None:
             return "failed", hidden or error
         return "completed", ErrorFields()

@@ -45,6 +45,7 @@ def _reader(decode: Callable[[bytes], ExactRecord]) -> Callable[[bytes], Event |
                     if event.http_status or event.error_type or event.error_class:
                         return None
                     event.status = _IMPLIED[kind]
+                    decode_noted, read_noted = _UNJUDGED[kind]
             if event.metadata is not NONE:
                 noted = decode_noted(event.metadata)
                 if noted is not None and not read_noted(event, noted):
@@ -111,20 +112,25 @@ def _read_call(event: ExactRecord, noted: Any) -> bool:
     return True
 
 
-def _read_result(event: ExactRecord, noted: Any) -> bool:
+def _read_result(event: ExactRecord, noted: Any, is_said_ok: bool = True) -> bool:
     _read_other(event, noted)
     if event.duration_seconds is None:
         _read_duration(event, noted)
     is_told = noted.output is not NONE or noted.result is not NONE
-    return not (is_told and event.status == "completed" and _hides_failure(noted))
+    return not (is_told and event.status == "completed" and _hides_failure(noted, is_said_ok))
 
 
-def _hides_failure(noted: Any) -> bool:
+def _read_unjudged(event: ExactRecord, noted: Any) -> bool:
+    """Read a result of which no status says how the call went."""
+    return _read_result(event, noted, is_said_ok=False)
+
+
+def _hides_failure(noted: Any, is_said_ok: bool) -> bool:
     """Whether an output tells of a failure that the record's status does not."""
     for raw in (noted.output, noted.result):
         value = None if raw is NONE else msgspec.json.decode(raw)
         if value is not None and value != "":
-            return failure_in_output(value) is not None
+            return failure_in_output(value, is_said_ok=is_said_ok) is not None
     return False
 
 
@@ -194,6 +200,8 @@ _DONE = _BEGUN | {
     "model_call": (decode_answered, _read_answered),
 }
 """Where it is over, or may be: an error in the metadata decides."""
+_UNJUDGED = _DONE | {"tool_result": (decode_result, _read_unjudged)}
+"""Where no status says how it went."""
 _FAILED: _Steps = (decode_failed, _read_failed)
 _UNTOLD = (None, "completed")
 _IMPLIED = {kind: default_status(kind) for kind in EVENT_TYPES}

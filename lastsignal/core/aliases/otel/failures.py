@@ -100,11 +100,11 @@ def limit_value(message: str | None) -> int | float | None:
     return float(found[1]) if "." in found[1] else int(found[1])
 
 
-def hidden_failure(output: object) -> ErrorFields | None:
+def hidden_failure(output: object, is_said_ok: bool = False) -> ErrorFields | None:
     """Return the failure that a tool's output tells of, also from inside an envelope."""
     output = _decoded(output)
     for _ in range(_ENVELOPE_DEPTH):
-        found = failure_in_output(output)
+        found = failure_in_output(output, is_said_ok=is_said_ok)
         if found is not None:
             return found if found.message else replace(found, message=output_text(output))
         inner = _inner(output)

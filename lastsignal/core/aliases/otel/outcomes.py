@@ -43,7 +43,8 @@ def outcome_of(
 def _failure(span: Span, reading: Reading) -> ErrorFields | None:
     """Return the error of a span that failed, None for one that did not."""
     if not _says_failed(span, reading):
-        return hidden_failure(reading.output) if reading.kind == "tool" else None
+        is_said_ok = span.status == "ok" or reading.status == "completed"
+        return hidden_failure(reading.output, is_said_ok) if reading.kind == "tool" else None
     error = error_of(span)
     if reading.error.message or reading.error.type:
         error = ErrorFields(
