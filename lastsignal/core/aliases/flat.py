@@ -22,13 +22,18 @@ from lastsignal.core.aliases.fields import (
     label_of,
     text_of,
 )
-from lastsignal.core.aliases.flat_doubts import looks_flat, says_what_crashed
+from lastsignal.core.aliases.flat_doubts import (
+    answers_call,
+    looks_flat,
+    says_what_crashed,
+)
+from lastsignal.core.aliases.flat_limits import read_limit
 from lastsignal.core.aliases.flat_table import DEFAULT_TABLE, AliasTable, Happened
 from lastsignal.core.aliases.flat_totals import Total, price_of
 from lastsignal.core.aliases.flat_verdict import ENDS, LEVELS, speaks_ill, speaks_well, verdict_of
 from lastsignal.core.aliases.tool_output import failure_in_output
 from lastsignal.core.arguments import hash_arguments
-from lastsignal.core.events import EVENT_TYPES, UNTIMED, Event, EventType, Status, metadata_of
+from lastsignal.core.events import EVENT_TYPES, UNTIMED, Event, EventType, Status
 
 _MAX_SHAPES = 64
 """Records with free names would fill any memory; the first ones show what else is in a source."""
@@ -91,6 +96,9 @@ class FlatDecoder:
             return self._take(value, named)  # a word that a user has given is no chance
         is_doubted = is_mixed or (named is not None and self._is_only_called_crash(value, named))
         if is_doubted and not looks_flat(value, self._table):
+            raise NotThisDialect
+        is_called_crash = is_mixed and named is not None and named[0] == "process_error"
+        if is_called_crash and answers_call(value, self._table):
             raise NotThisDialect
         return self._take(value, named)
 
@@ -164,21 +172,10 @@ class FlatDecoder:
         )
         if timestamp is None and find(record, "timestamp") is not None:
             event.timestamp_source = "inherited"  # what the record says is no time
-        if event_type == "audit":
-            self._read_limit(event, record, implied)
         self._judge(event, record, implied)
+        if event_type == "audit":
+            read_limit(event, record, implied, self._table)
         return event
-
-    def _read_limit(self, event: Event, record: Mapping[str, Any], implied: Status | None) -> None:
-        """Of a limit that was met: which, and what was spent by then, which calls have told too."""
-        limit = self._table.limit(record) if implied == "failed" else None
-        if limit is not None:
-            event.operation = limit
-            event.error_message = event.error_message or f"{limit.replace('_', ' ')} reached"
-        total = self._table.total(record)
-        if total is not None:
-            event.cost_usd = None
-            event.metadata = {"total_cost_usd": total, **metadata_of(event)}
 
     def _judge(self, event: Event, record: Mapping[str, Any], implied: Status | None) -> None:
         """Settle status and error: a status word, the event's own word, what the output says."""

@@ -23,7 +23,11 @@ _TELL_OF_A_STEP = (
     "attempt", "arguments", "output", "input_tokens", "output_tokens", "cost_usd",
     "duration_seconds", "duration_ms", "finish_reason",
 )  # fmt: skip
-_TEXTS = ("message", "msg", "reason", "detail", "details", "description", "text")
+_OF_A_CALL = (
+    "call_id", "callId", "callID", "tool_call_id", "toolCallId", "tool_use_id", "tool_id", "toolId",
+    "tool_use_result", "toolUseResult",
+)  # fmt: skip
+TEXTS = ("message", "msg", "reason", "detail", "details", "description", "text")
 _PROOFS = (
     "traceback", "stack", "stack_trace", "stacktrace", "exc_info", "exit_code", "exitCode",
     "returncode", "signal",
@@ -50,13 +54,22 @@ def looks_flat(record: Mapping[str, Any], table: AliasTable) -> bool:
     )
 
 
+def answers_call(record: Mapping[str, Any], table: AliasTable) -> bool:
+    """Whether a record tells of one call of a tool: of what it came to, or by its id.
+
+    Under a word for a crash it is a framework's result whose type has become another word: what has
+    failed there is the call, and its run may well go on.
+    """
+    return any(name in record for name in _OF_A_CALL) or table.find(record, "output") is not None
+
+
 def says_what_crashed(event: Event, record: Mapping[str, Any]) -> bool:
     """Whether a record that means a crash has more to say of it than the word and a status."""
     if event.error_message or event.error_type or event.http_status or event.error_class:
         return True
     if speaks_ill(record) or any(_is_said(record.get(name)) for name in _PROOFS):
         return True
-    texts = (record.get(name) for name in _TEXTS)  # anything may stand there, what was said too
+    texts = (record.get(name) for name in TEXTS)  # anything may stand there, what was said too
     return any(isinstance(text, str) and _tells_of_crash(text) for text in texts)
 
 

@@ -144,9 +144,6 @@ _LIMITS: dict[str, str] = {
     "time_limit": """
         time_limit_reached time_limit_exceeded max_time_reached max_time_exceeded
     """,
-    "guardrail": """
-        guardrail_tripped guardrail_blocked guardrail_tripwire_triggered
-    """,
 }
 
 LIMIT_WORDS: dict[str, str] = {
@@ -280,6 +277,7 @@ _WORDS: tuple[tuple[EventType, Status | None, str], ...] = (
         None,
         """
         audit budget_gate budget_gate_triggered guardrail guardrail_triggered
+        guardrail_tripped guardrail_blocked
         policy_decision policy_violation
         """,
     ),

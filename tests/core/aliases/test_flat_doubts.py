@@ -107,6 +107,21 @@ def test_one_word_for_a_crash_only_ends_the_run(
     assert (events[-1].trace_id, critical_findings(events)) == ("mine", [])
 
 
+@pytest.mark.parametrize("word", CRASHES)
+@pytest.mark.parametrize("layout", ["gemini_stream", "claude_stream", "opencode_run"])
+def test_no_record_of_a_call_is_a_crash_because_of_its_type(layout: str, word: str) -> None:
+    failed = {"status": "error", "error": {"type": "NOT_FOUND", "message": "no such file"}}
+    result = {"timestamp": "2026-06-07T08:09:05Z", "tool_id": "r9", "output": "no such file"}
+    records = records_of_file(FIXTURES / layout / "healthy.jsonl")
+    expected, _ = read(*records)
+
+    events, reader = read(records[0], result | failed | {"type": word}, *records[1:])
+
+    assert len(events) == len(expected)
+    assert reader.skipped["unrecognised_record"] == 1
+    assert critical_findings(events) == []
+
+
 @pytest.mark.parametrize("restart_at", range(-1, len(FLAT)))
 @pytest.mark.parametrize("word", CRASHES)
 def test_among_flat_records_too_a_crash_says_more_than_that_it_is_one(

@@ -233,7 +233,6 @@ def test_the_total_of_one_call_beside_its_parts_is_its_price() -> None:
         ("MaxTurnsExceeded", "turn_limit"),
         ("max-steps-reached", "step_limit"),
         ("time_limit_exceeded", "time_limit"),
-        ("guardrail_tripped", "guardrail"),
     ],
 )
 def test_a_word_for_a_limit_that_was_met_names_the_limit(word: str, limit: str) -> None:
@@ -244,6 +243,27 @@ def test_a_word_for_a_limit_that_was_met_names_the_limit(word: str, limit: str) 
         f"{limit.replace('_', ' ')} reached",
         {"limit": 5},
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({"limit": 5}, "failed"),
+        ({"metadata": {"spent_usd": 8.5}}, "failed"),
+        ({"max_turns": 30}, "failed"),
+        ({"message": "stopped: the budget is used up"}, "failed"),
+        ({"error": "limit exceeded"}, "failed"),
+        ({"level": "error"}, "failed"),
+        ({}, "completed"),
+        ({"tool": "a", "status": "error", "error": "not found", "output": "x"}, "completed"),
+        ({"model": "m", "max_tokens": 500}, "completed"),
+        ({"limit": "none"}, "completed"),
+    ],
+)
+def test_one_word_alone_is_no_limit_that_was_met(said: dict[str, Any], status: str) -> None:
+    (event,) = events_of(FlatDecoder("x"), event="budget_exceeded", run_id="r", **said)
+
+    assert (event.event_type, event.operation, event.status) == ("audit", "budget", status)
 
 
 def test_what_was_spent_by_a_limit_is_not_spent_again() -> None:
