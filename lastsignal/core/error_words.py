@@ -96,9 +96,9 @@ OUTRIGHT = Table(
 """What a text says outright, whatever code came with it: one code stands for several causes."""
 
 BY_TYPE = Table(
-    ("rate_limit", r"rate_?limit|throttl|toomanyrequests|resource_?exhausted"),
+    ("rate_limit", r"rate_?limit|throttl|too_?many_?requests|resource_?exhausted"),
     ("overloaded", r"overload|serviceunavailable|^unavailable$"),
-    ("timeout", r"time_?d?_?out|timeexceeded|deadline_?exceeded|timeoutexpired"),
+    ("timeout", r"time_?d?_?out|time_?exceeded|deadline_?exceeded|timeoutexpired"),
     ("cancelled", r"cancel|interrupt|aborted$"),
     ("auth", r"authentication|unauthori[sz]ed|unauthenticated|credential|oauth|expired_?token"),
     ("permission", r"permission|forbidden|access_?denied|not_?allowed|approval"),
@@ -129,7 +129,7 @@ BY_TYPE = Table(
 BY_TEXT = Table(
     (
         "rate_limit",
-        _code("429") + r"|rate[ _-]?limit|too many requests|throttl"
+        _code("429") + r"|rate[ _-]?limit|too[ _]many[ _]requests|throttl"
         r"|resource (?:has been )?exhausted|resource_exhausted|quota exceeded|exceeded [\w ]*quota"
         r"|exhausted your (?:capacity|quota)|quota will reset",
     ),

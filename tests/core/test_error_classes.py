@@ -16,6 +16,7 @@ SAID = {
         "You have exhausted your capacity on this model. Your quota will reset after 4s.",
         "This request would exceed your rate limit of 40,000 input tokens per minute",
         "Too many requests",
+        "too_many_requests",
     ),
     "quota": (
         "You have exhausted your capacity on this model. Your quota will reset after 3h12m5s.",
@@ -237,6 +238,8 @@ def test_what_is_said_outright_comes_first_then_code_type_and_words(
     ("event_type", "kind", "text", "name"),
     [
         ("process_error", "KeyError", "'rows'", "crash"),
+        ("tool_result", "too_many_requests", "refused", "rate_limit"),
+        ("tool_result", "execution_time_exceeded", "stopped", "timeout"),
         ("process_error", "KeyError", "HTTP 429 Too Many Requests", "rate_limit"),
         ("agent_end", "builtins.ValueError", "no plan left", "crash"),
         ("agent_end", "KeyError", "'rows'", "crash"),

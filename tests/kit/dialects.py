@@ -115,23 +115,24 @@ def check_event(event: Event, record: bytes = b"") -> None:
     said = repr(event)
     checked = {name: getattr(event, name) for name in event.__struct_fields__ if name != "metadata"}
     msgspec.convert(checked, Event, strict=True)  # each field of its type
-    assert event.event_type in EVENT_TYPES, said
-    assert event.status is None or event.status in STATUSES, said
-    assert math.isnan(event.timestamp) or EARLIEST <= event.timestamp <= LATEST, said
-    assert not record or 0 <= event.offset < len(record), said
+    assert event.event_type in EVENT_TYPES, f"event_type is none of ours: {said}"
+    assert event.status is None or event.status in STATUSES, f"status is none of ours: {said}"
+    is_timed = math.isnan(event.timestamp) or EARLIEST <= event.timestamp <= LATEST
+    assert is_timed, f"timestamp is not between 1990 and 2100: {said}"
+    assert not record or 0 <= event.offset < len(record), f"offset is outside its record: {said}"
     for name in ("input_tokens", "output_tokens", "cost_usd", "duration_seconds"):
         value = getattr(event, name)
-        assert value is None or 0 <= value < 1e18, f"{name}: {said}"
-    assert event.attempt is None or event.attempt >= 1, said
+        assert value is None or 0 <= value < 1e18, f"{name} is less than 0 or has no end: {said}"
+    assert event.attempt is None or event.attempt >= 1, f"attempt counts from 1: {said}"
     if event.error_message is not None and event.framework != "native":  # which is as written
-        assert event.error_message.strip(), said
-        assert len(event.error_message) <= 500, said
+        assert event.error_message.strip(), f"error_message is empty: write None: {said}"
+        assert len(event.error_message) <= 500, f"error_message is over 500 characters: {said}"
         may_fail = event.event_type in ("retry", "audit") or event.status in _MAY_SAY_WHY
         assert may_fail, f"an error, but {event.status}: {said}"
     for name in ("call_id", "operation", "agent", "model", "parent_id", "error_type"):
         assert getattr(event, name) != "", f"{name} is empty: write None: {said}"
     metadata = metadata_of(event)
-    assert all(isinstance(name, str) for name in metadata), said
+    assert all(isinstance(name, str) for name in metadata), f"a name in metadata is no text: {said}"
     assert len(msgspec.json.encode(metadata)) <= max(4096, len(record) * 2), f"a payload: {said}"
 
 

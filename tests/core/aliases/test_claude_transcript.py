@@ -255,6 +255,17 @@ def test_a_failure_hides_in_the_output_of_foreign_tools_only() -> None:
     assert second.status == "completed"
 
 
+def test_a_failure_of_the_providers_own_tool_is_known_by_its_code() -> None:
+    use = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "tides"}}
+    refused = {"type": "web_search_tool_result_error", "error_code": "too_many_requests"}
+    answer = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": refused}
+    events, _ = read(prompt(0), said(1, "m", use), said(2, "m", answer))
+
+    (end,) = [event for event in events if event.event_type == "tool_result"]
+    assert (end.status, end.error_message) == ("failed", "too_many_requests")
+    assert (end.error_type, end.error_class) == ("too_many_requests", "rate_limit")
+
+
 def test_compaction_and_model_switches_are_decisions_on_record() -> None:
     events, reader = read(
         line(

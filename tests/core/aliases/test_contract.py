@@ -6,8 +6,9 @@ from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
+import msgspec
 import pytest
-from kit.dialects import ALLOWED, check_dialect
+from kit.dialects import ALLOWED, check_dialect, check_event
 
 from lastsignal.app import diagnoses
 from lastsignal.core.aliases.contract import Decoder, Dialect
@@ -139,6 +140,30 @@ def test_a_failing_fixture_shows_what_failed(path: Path) -> None:
     traces = diagnosed(records_in(path))
 
     assert any(trace.outcome not in ("succeeded",) for trace in traces)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("attempt", 0, "attempt counts from 1"),
+        ("timestamp", -1.0, "timestamp is not between 1990 and 2100"),
+        ("cost_usd", -0.5, "cost_usd is less than 0"),
+        ("operation", "", "operation is empty: write None"),
+        ("error_message", " ", "error_message is empty"),
+        ("error_message", "x" * 501, "error_message is over 500 characters"),
+        ("offset", -1, "offset is outside its record"),
+    ],
+)
+def test_what_cannot_be_is_told_by_the_rule_that_it_breaks(
+    field: str, value: object, rule: str
+) -> None:
+    event = Event(
+        timestamp=1_780_000_000.0, trace_id="t", event_type="tool_result", status="failed"
+    )
+    check_event(event, b"{}")
+
+    with pytest.raises(AssertionError, match=rule):
+        check_event(msgspec.structs.replace(event, **{field: value}), b"{}")
 
 
 @pytest.mark.parametrize(

@@ -238,8 +238,9 @@ def _judge(
     if denial or at(details, "interrupted") is True:
         return "aborted", ErrorFields(None, None, denial)
     content = value_of(block.content)
-    if isinstance(content, dict) and text_of(content.get("error_code")):  # the provider's own tools
-        return "failed", unwrap_error(content)
+    if isinstance(content, dict) and text_of(code := content.get("error_code")):
+        # of the provider's own tools: the type only says that it is an error
+        return "failed", unwrap_error({**content, "type": code})
     if name and name.startswith("mcp__"):
         # Only tools of other people's servers: what Read or Bash give back is a file's content.
         hidden = failure_in_output(text_in(block.content), is_said_ok=block.is_error is False)
