@@ -13,7 +13,7 @@ from lastsignal.core.aliases.flat_verdict import LEVELS, speaks_ill
 from lastsignal.core.events import Event, Status, metadata_of
 
 _AMOUNT = re.compile(
-    r"^(?:max|limit|budget|spent|used|threshold|iterations?|turns?|steps?)(?:_|$)(?!tokens)"
+    r"^(?:max|limit|budget|spent|used|threshold|iterations|turns|steps)(?:_|$)(?!tokens)"
     r"|_(?:limit|budget|spent)$",
     re.IGNORECASE,
 )
