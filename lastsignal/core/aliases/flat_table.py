@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from lastsignal.core.aliases.fields import amount_of, at, number_of, text_of
@@ -131,8 +131,14 @@ def _without_humps(word: str) -> str:
 def _value_at(record: Mapping[str, Any], alias: str) -> Any:
     value = record.get(alias)
     if value is None and "." in alias:
-        return at(record, *alias.split("."))
+        steps = _steps(alias)
+        return at(record, *steps) if steps[0] in record else None
     return value
+
+
+@lru_cache(maxsize=1024)
+def _steps(alias: str) -> tuple[str, ...]:
+    return tuple(alias.split("."))
 
 
 DEFAULT_TABLE = AliasTable()
