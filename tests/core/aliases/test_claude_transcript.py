@@ -297,7 +297,9 @@ def test_compaction_and_model_switches_are_decisions_on_record() -> None:
 def test_an_answer_that_was_refused_fails_its_turn_and_is_told_once(
     reason: str, name: str, rule: str
 ) -> None:
-    events, _ = read(said(1, "m1", text("I cannot"), stop_reason=reason))
+    answer = said(1, "m1", text("I cannot"), stop_reason=reason)
+    answer["message"]["usage"]["cache_read_input_tokens"] = 199_000
+    events, _ = read(answer)
     assert shape(events) == [
         ("agent_start", "claude-code", "started"),
         ("model_call", "claude-test-1", "completed"),
@@ -311,6 +313,17 @@ def test_an_answer_that_was_refused_fails_its_turn_and_is_told_once(
     cause = diagnose_trace(engine, engine.traces[SESSION]).cause
     assert cause is not None
     assert (cause.rule, sorted({one.line for one in cause.evidence})) == (rule, [1])
+
+
+def test_a_window_is_not_full_of_a_few_tokens() -> None:
+    events, _ = read(said(1, "m1", text("done"), stop_reason="model_context_window_exceeded"))
+    assert events[-1].error_class == "unknown"
+
+    engine = Engine(load_rules())
+    engine.feed(events)
+    engine.finish()
+    found = diagnose_trace(engine, engine.traces[SESSION]).findings()
+    assert [(one.rule, one.severity) for one in found] == [("run_failed", "warning")]
 
 
 def test_records_copied_by_a_fork_are_not_counted_again() -> None:

@@ -27,12 +27,14 @@ from lastsignal.core.aliases.claude.records import (
     Line,
     Message,
     blocks_of,
+    input_tokens,
     message_of,
 )
 from lastsignal.core.aliases.contract import Decoded, Dialect, Drop, NotThisDialect
+from lastsignal.core.aliases.crashes import contradict
 from lastsignal.core.aliases.elements import elements_of
 from lastsignal.core.aliases.error_text import unwrap_error
-from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, text_of
+from lastsignal.core.aliases.fields import amount_of, at, attempt_of, count_of, mapping_of, text_of
 from lastsignal.core.aliases.session_runs import Run, close_run, name_by, open_run, replace
 from lastsignal.core.events import GOES_ON, Event, Status
 from lastsignal.core.timestamps import time_of
@@ -50,6 +52,7 @@ _REFUSED = {
     "model_context_window_exceeded": "context_length",
 }
 """Reasons to stop that end the turn badly, and of what class that is."""
+_LEAST_WINDOW = 50_000
 _SWITCHES = frozenset({"model_fallback", "model_refusal_fallback"})
 
 _decode_line = msgspec.json.Decoder(Line).decode
@@ -164,7 +167,7 @@ class TranscriptDecoder:
         events += tool_results(self.state, run, blocks, line)
         reason = text_of(message.stop_reason)
         if reason in _REFUSED:
-            events += self._refusal(run, reason)
+            events += self._refusal(run, reason, message)
         elif self._ends_turn(message, blocks):
             events += self._close(run, "completed")
         if run.run_id not in self.state.open_runs:
@@ -242,11 +245,13 @@ class TranscriptDecoder:
             metadata={name: value for name, value in facts.items() if value is not None},
         )
 
-    def _refusal(self, run: Run, reason: str) -> list[Event]:
+    def _refusal(self, run: Run, reason: str, message: Message) -> list[Event]:
         # The API answers with success, so no call failed: its reason to stop is on the answer.
         told = run.event(event_type="model_call", error_message=reason, error_type=reason)
         told.error_class = _REFUSED[reason]
-        return self._close(run, "failed", error_of=told)
+        ends = self._close(run, "failed", error_of=told)
+        is_doubted = reason != "refusal" and _is_small(message.usage)
+        return [contradict(end) for end in ends] if is_doubted else ends
 
     def _ends_turn(self, message: Message, blocks: list[Block]) -> bool:
         """Is this the turn's last message? Decided on its answer, not on the thinking before it."""
@@ -290,6 +295,12 @@ class TranscriptDecoder:
             end.error_message, end.error_type = error_of.error_message, error_of.error_type
             end.http_status, end.error_class = error_of.http_status, error_of.error_class
         return close_run(self.state.open_runs, end)
+
+
+def _is_small(usage: object) -> bool:
+    """Whether an answer's tokens are far below what any model's window holds."""
+    used = (input_tokens(usage) or 0) + (count_of(mapping_of(usage).get("output_tokens")) or 0)
+    return 0 < used < _LEAST_WINDOW
 
 
 DIALECT = Dialect(
