@@ -81,6 +81,7 @@ OUTRIGHT = Table(
         r"|\bbilling\b|billing_|credit balance|(?:out of|more|enough|included) credits"
         r"|payment required|account_on_hold|plan and billing|(?:monthly|daily) quota"
         r"|usage limits?\b|\d-?(?:hour|day) limit reached|weekly limit"
+        r"|\b(?:session|opus|sonnet) limit reached\W+resets\b"
         r"|(?:hit|reached) your (?:(?:session|daily|monthly|plan|opus|sonnet) )?limit\b"
         r"|quota will reset (?:at|on|(?:after|in) (?:about )?\d+ ?[mhd])",
     ),
