@@ -238,6 +238,17 @@ def test_a_run_was_not_out_of_time_whose_last_step_was_an_agents_good_end() -> N
     assert events[-1].metadata == {"contradicted": True}
 
 
+def test_where_lines_have_no_order_a_word_for_a_timeout_names_no_cause() -> None:
+    records = [
+        line("execution_end", 1, call_id="p", status="timeout") | {"timestamp": "<ts>"},
+        line("execution_start", 0, call_id="p") | {"timestamp": "<ts>"},
+    ]
+    events, _ = read(*records)
+    assert [event.event_type for event in events if event.status == "failed"] == ["agent_end"]
+    failed = next(event for event in events if event.status == "failed")
+    assert failed.metadata == {"contradicted": True}
+
+
 def test_an_answer_that_is_an_error_counts_where_nothing_else_told_it() -> None:
     answer = line("user_response", 1, content="Cannot reach the service", message_type="error")
     events, _ = read(line("execution_start", 0, call_id="p"), answer)

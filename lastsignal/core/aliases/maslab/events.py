@@ -138,7 +138,8 @@ class ObsEventDecoder:
         error, events = unwrap_error(line.error), list[Event]()
         is_contradicted = False
         if status == "failed":
-            judged = judge_agent(line, self.state.ended_well == self.state.trace_id)
+            has_answered = self.state.ended_well == self.state.trace_id
+            judged = judge_agent(line, has_answered or has_no_order(line))
             error, is_contradicted = judged.error, judged.is_contradicted
             if judged.has_died and not self.state.leaf_failed:
                 events.append(self._agent_error(line, judged))

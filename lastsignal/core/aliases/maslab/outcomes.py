@@ -58,7 +58,7 @@ def judge_agent(line: ObsEvent, has_answered: bool) -> AgentFailure:
     Args:
         line: the end.
         has_answered: whether nothing was under way: the latest that was told is an agent's good
-            end.
+            end. Of a file without an order nobody knows, and it counts as such.
     """
     said, error, output = line.error, unwrap_error(line.error), value_of(line.output)
     is_answer = error.message is None and isinstance(output, str)
