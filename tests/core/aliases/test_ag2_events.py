@@ -179,3 +179,13 @@ def test_events_of_the_program_are_none_of_an_agents(read: Read) -> None:
 
     assert len(events) == 1
     assert reader.skipped == {"event_of_the_program": 1}
+
+
+def test_a_wrapper_where_an_events_fields_belong_wraps_nothing(read: Read) -> None:
+    events, reader = read(
+        event("input_events.ModelRequest", **{"__exception__": "KeyError"}),
+        event("types.ModelResponse", **{"__dataclass__": "ag2.x.Y", "data": {"model": "m"}}),
+    )
+
+    assert shape(events)[0] == ("agent_start", "agent", "started")
+    assert list(reader.formats) == ["ag2_events"]

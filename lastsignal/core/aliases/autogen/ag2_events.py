@@ -98,7 +98,7 @@ class Ag2Decoder:
             raise NotThisDialect
         if _OWN.fullmatch(found.type) is None:
             return Drop("event_of_the_program")
-        return self._read(named[1], plain(data))
+        return self._read(named[1], {name: plain(value) for name, value in data.items()})
 
     def _read(self, name: str, data: Mapping[str, Any]) -> Decoded:
         run = Run(self._stream, "turn", None, "agent", time_of(data.get("created_at")))

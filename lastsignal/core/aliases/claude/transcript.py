@@ -52,7 +52,8 @@ _REFUSED = {
     "model_context_window_exceeded": "context_length",
 }
 """Reasons to stop that end the turn badly, and of what class that is."""
-_LEAST_WINDOW = 50_000
+_LEAST_WINDOW = 190_000
+"""Tokens that the smallest window of a model holds which can say that it is full, and some less."""
 _SWITCHES = frozenset({"model_fallback", "model_refusal_fallback"})
 
 _decode_line = msgspec.json.Decoder(Line).decode
