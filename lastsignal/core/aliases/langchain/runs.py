@@ -225,9 +225,9 @@ class RunsDecoder:
             told.tell_own(run_id, message, known.ancestors)
         elif has_failed:
             told.tell(message, known.ancestors)
+        if own and _is_contradicted(run):
+            return [contradict(end)]
         if known.kind == "agent":
-            if own and _is_contradicted(run):
-                return [contradict(end)]
             return [own_failure(end, run.error), end] if own and _has_died(run) else [end]
         return [end] if own else []
 
