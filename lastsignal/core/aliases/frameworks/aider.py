@@ -35,13 +35,13 @@ _NOTED = {
     "ai-comments file-add": "user_input",
 }
 _COMMAND = "command_"
-_SENT, _ANSWERED, _BROKEN, _EXIT = (
+_EVENTS = {
+    *_NOTED,
     "message_send_starting",
     "message_send",
     "message_send_exception",
     "exit",
-)
-_EVENTS = {*_NOTED, _SENT, _ANSWERED, _BROKEN, _EXIT}
+}
 _STOPPED = frozenset({"Control-C"})
 _REFUSALS = frozenset(
     {

@@ -44,9 +44,10 @@ class Repeats:
         if dialect is None or not dialect.is_unique:
             return False
         saved = self.saved
-        self._asked = digest = self._digest(dialect, data)
+        is_named = dialect.is_named(data)
+        self._asked = digest = self._digest(data, is_named)
         is_known = digest in saved.known
-        if not dialect.is_named(data):
+        if not is_named:
             return is_known and saved.is_back
         if is_known:
             saved.latest, saved.is_back = digest, True
@@ -62,13 +63,14 @@ class Repeats:
         """
         if dialect is None or not dialect.is_unique or decoded == _PIECE:
             return
-        digest = self._digest(dialect, data) if self._asked is None else self._asked
+        is_named = dialect.is_named(data)
+        digest = self._digest(data, is_named) if self._asked is None else self._asked
         remember(self.saved.known, digest, MAX_KNOWN)
-        if dialect.is_named(data):
+        if is_named:
             self.saved.latest, self.saved.is_back = digest, False
 
-    def _digest(self, dialect: Dialect, data: bytes) -> int:
-        if dialect.is_named(data):
+    def _digest(self, data: bytes, is_named: bool) -> int:
+        if is_named:
             return digest_of(data)
         return digest_of(self.saved.latest.to_bytes(8, "big") + data)
 
